@@ -1,0 +1,82 @@
+"""Types of the compiled module. Private: the public API is `beam_wordpiece.Automaton` and `beam_wordpiece.Tokenizer`."""
+
+from collections.abc import Sequence
+from typing import final
+
+def compile(
+    tokens: Sequence[str],
+    ids: Sequence[int],
+    *,
+    profile: str,
+    lowercase: bool,
+    strip_accents: bool,
+    clean_text: bool,
+    handle_chinese_chars: bool,
+    unk_token: str,
+    continuing_subword_prefix: str,
+    max_input_chars_per_word: int,
+    added_tokens: Sequence[tuple[str, int, bool, bool, bool, bool, bool]],
+    prefix_ids: Sequence[int],
+    suffix_ids: Sequence[int],
+    metadata: str,
+) -> Automaton:
+    """Compile a vocabulary.
+
+    `added_tokens`: (content, id, special, single_word, lstrip, rstrip, normalized). `prefix_ids` and `suffix_ids`: what
+    the template puts before and after a single text. `metadata`: JSON text that is stored and given back untouched.
+    Raises VocabularyError.
+    """
+
+@final
+class Automaton:
+    @staticmethod
+    def open(path: str) -> Automaton:
+        """Map a file and check all of it. Raises AutomatonError; OSError where the file cannot be opened."""
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Automaton:
+        """The same from bytes in memory."""
+
+    def to_bytes(self) -> bytes:
+        """The content of the automaton file."""
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits: the fingerprint of the meaning."""
+
+    @property
+    def metadata(self) -> str: ...
+    def sections(self) -> list[tuple[str, int]]:
+        """Name and size in bytes of each section of the file."""
+
+    def statistics(self) -> dict[str, int]:
+        """Counts: tokens, nodes, units, pops and so on."""
+
+    def token(self, id: int) -> str | None:
+        """The token (vocabulary or added) of an id."""
+
+    def id(self, token: str) -> int | None:
+        """The id of a token (added tokens first, then the vocabulary)."""
+
+@final
+class Encoder:
+    def __init__(self, automaton: Automaton, *, add_special_tokens: bool, strict: bool) -> None:
+        """`strict`: invalid UTF-8 is a TextError; otherwise each maximal invalid part is read as U+FFFD."""
+
+    def encode(self, text: str) -> list[int]: ...
+    def encode_arrow(self, arrays: Sequence[object], large: bool) -> tuple[EncodedColumn, dict[str, int]]:
+        """Encode string or large_string (or binary) arrays, one after the other, into one list column.
+
+        `arrays`: objects with `__arrow_c_array__`. `large`: give large_list (64-bit offsets) instead of list. Raises
+        TextError (row counted over all arrays), InputError (unsupported layout), OverflowError where 32-bit offsets do
+        not hold the ids. The counts: documents, nulls, bytes, tokens, unknowns, invalid (documents with invalid UTF-8).
+        """
+
+@final
+class EncodedColumn:
+    """list<int32> or large_list<int32>, one row per text, as an Arrow array."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+def simd_level() -> str:
+    """The level in use: "avx512", "avx2" or "portable"; BEAM_WORDPIECE_SIMD forces one."""

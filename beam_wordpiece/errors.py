@@ -1,0 +1,35 @@
+"""The exceptions of this package: one small tree.
+
+Every message names the file, row or token that is at fault, says what is wrong with it, and what to do.
+"""
+
+
+class WordPieceError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class VocabularyError(WordPieceError):
+    """A vocabulary or tokenizer file that cannot be used, or an option that it asks for and that is not supported."""
+
+
+class AutomatonError(WordPieceError):
+    """An automaton file that is damaged, cut off, of another version, or not an automaton at all."""
+
+
+class ConfigError(WordPieceError):
+    """A configuration file or command-line value that is unknown, missing or contradictory."""
+
+
+class InputError(WordPieceError):
+    """An input file, column or Arrow array that cannot be read as text."""
+
+
+class TextError(InputError):
+    """Text that is not UTF-8, where invalid text was asked to be an error. `row` is its index in the array, from 0."""
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message, row)
+        self.row = row
+
+    def __str__(self) -> str:
+        return str(self.args[0])
