@@ -1,0 +1,133 @@
+"""WordPiece on one word in plain Python: for reading, and as the oracle of the tests. The Rust kernel is what is fast.
+
+Source: Song, Salcianu, Song, Dopson, Zhou, "Fast WordPiece Tokenization", EMNLP 2021, section 3 (one word at a time).
+The names are the paper's:
+
+    w, s, i                  the word, the text that is scanned, the index of its next character
+    r, r_sharp               the root, and the suffix root r#: the node from which continuing pieces are matched
+    delta(u, c)              the trie's edge from node u by character c, or None
+    chi                      the token that a node spells, or None
+    f, F                     failure links and failure pops
+    MatchLoop, precompute    Algorithm 1 and Algorithm 2
+
+Why it works: let v be a node, and pop the longest vocabulary prefix off the string of v, again and again,
+until what is left is a path below r#. The popped tokens are F(v), the node of what is left is f(v). When no edge of v
+fits the next character, MaxMatch would go back and do exactly this; here it was done once for all words. f(v) is None
+where it gets stuck: then the word has no tokens. f(v) is *not* the longest suffix of v that is on the trie, as in
+Aho-Corasick: with {a, abcdx, ##b, ##c, ##cdy, ##dz} the word abcdz is a, ##b, ##c, ##dz.
+
+One thing is not as in the paper. There r# is the node that the suffix indicator spells in the trie of r, and a word
+that itself begins with the indicator is a special case. Here r and r# have a trie each. r's holds every token as it is
+written, r#'s the tokens that begin with the indicator, without it. So a word may begin with the indicator, and the
+indicator may be a token, or have a token as its prefix: HuggingFace's WordPiece model gives the same tokens in all
+these cases. With an empty indicator, r and r# are one node.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+
+
+class Node:
+    """A node of the trie: its edges, the token that it spells, its failure link and its failure pops."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self.edges: dict[str, Node] = {}
+        self.chi: str | None = None
+        self.f: Node | None = None
+        self.F: list[str] = []
+
+
+class LinMaxMatch:
+    """Longest-match-first tokens of a word, in time linear in the word's length.
+
+    `vocabulary`: the tokens. `suffix_indicator`: what a token begins with that continues a word; any string, or empty.
+    `max_input_chars_per_word`: a word of more characters (code points) than this has no tokens.
+    """
+
+    def __init__(
+        self, vocabulary: Iterable[str], suffix_indicator: str = "##", max_input_chars_per_word: int = 100
+    ) -> None:
+        self.max_input_chars_per_word = max_input_chars_per_word
+        self.r = Node(0)
+        self.r_sharp = Node(0) if suffix_indicator else self.r
+        for token in vocabulary:
+            self._insert(self.r, token, token)
+            if token.startswith(suffix_indicator):
+                self._insert(self.r_sharp, token.removeprefix(suffix_indicator), token)
+        self._precompute()
+
+    def tokenize_word(self, word: str) -> list[str] | None:
+        """The tokens of `word`, none for an empty one; None where MaxMatch finds no tokens: [UNK] stands for it."""
+        if len(word) > self.max_input_chars_per_word:
+            return None
+        tokens, u, i = self._match_loop(word)
+        # What is still held back is popped like before a character that has no edge: the white space of Algorithm 1.
+        while u.f is not None:
+            tokens.extend(u.F)
+            u = u.f
+        if i < len(word) or u not in (self.r, self.r_sharp):
+            return None
+        return tokens
+
+    def delta(self, u: Node, c: str) -> Node | None:
+        """Where the edge of `u` by the character `c` leads."""
+        return u.edges.get(c)
+
+    def _match_loop(self, s: str) -> tuple[list[str], Node, int]:
+        """Algorithm 1's MatchLoop: the tokens popped, the last node, and how many characters were read."""
+        u, tokens = self.r, list[str]()
+        for i, c in enumerate(s):
+            while (v := self.delta(u, c)) is None:
+                if u.f is None:
+                    return tokens, u, i
+                tokens.extend(u.F)
+                u = u.f
+            u = v
+        return tokens, u, len(s)
+
+    def _precompute(self) -> None:
+        """Algorithm 2: failure links and pops of all nodes, breadth first: those of shorter strings are then known."""
+        queue = deque([self.r] if self.r is self.r_sharp else [self.r, self.r_sharp])
+        while queue:
+            u = queue.popleft()
+            for c, v in u.edges.items():
+                queue.append(v)
+                if v.chi is not None:
+                    v.f, v.F = self.r_sharp, [v.chi]
+                    continue
+                z, Z = u.f, u.F
+                while z is not None and self.delta(z, c) is None:
+                    Z, z = Z + z.F, z.f
+                if z is not None:
+                    v.f, v.F = z.edges[c], Z
+
+    def _insert(self, root: Node, path: str, token: str) -> None:
+        """Add `token` to the trie at the end of `path`. An empty path would match without reading: it is no match."""
+        u = root
+        for c in path:
+            u = u.edges.setdefault(c, Node(u.depth + 1))
+        if u is not root:
+            u.chi = token
+
+
+def max_match(
+    vocabulary: Iterable[str], word: str, suffix_indicator: str = "##", max_input_chars_per_word: int = 100
+) -> list[str] | None:
+    """What is to be computed, MaxMatch: the longest token that the rest of the word begins with, again and again.
+
+    Quadratic, or worse: it tries every end for every start. Parameters and result are those of `LinMaxMatch`.
+    """
+    tokens = set(vocabulary)
+    if len(word) > max_input_chars_per_word:
+        return None
+    found, start = list[str](), 0
+    while start < len(word):
+        indicator = suffix_indicator if start else ""
+        ends = (end for end in range(len(word), start, -1) if indicator + word[start:end] in tokens)
+        end = next(ends, None)
+        if end is None:
+            return None
+        found.append(indicator + word[start:end])
+        start = end
+    return found
