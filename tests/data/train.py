@@ -1,6 +1,6 @@
 """Trains the small vocabulary of the tests and the quickstart: `python -m tests.data.train`, from the checkout's root.
 
-Writes tokenizer.json beside this file: what HuggingFace `tokenizers` makes of the text of `pipelines.quickstart`, with
+Writes tokenizer.json beside this file: what HuggingFace `tokenizers` makes of the text of `pipelines.local_text`, with
 the pipeline of an uncased BERT. The same installation gives the same file, byte for byte.
 """
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from pipelines.quickstart import documents
+from pipelines.local_text import documents
 
 TARGET = Path(__file__).with_name("tokenizer.json")
 SIZE = 8_000
