@@ -1,4 +1,4 @@
-"""The exceptions of this package: one small tree.
+"""The exceptions of this package, one small tree, and its one warning.
 
 Every message names the file, row or token that is at fault, says what is wrong with it, and what to do.
 """
@@ -10,6 +10,10 @@ class WordPieceError(Exception):
 
 class VocabularyError(WordPieceError):
     """A vocabulary or tokenizer file that cannot be used, or an option that it asks for and that is not supported."""
+
+
+class VocabularyWarning(UserWarning):
+    """A vocabulary file that is read as HF `tokenizers` reads it and that was probably meant otherwise."""
 
 
 class AutomatonError(WordPieceError):
