@@ -23,6 +23,7 @@ from tokenizers.models import WordLevel
 MEASURED_VERSION = "0.23.3"
 DEFAULT_OUTPUT = Path(__file__).resolve().parents[1] / "core" / "src" / "profile" / "hf_tables.rs"
 LINE_LENGTH = 118
+UNITS_PER_TEXT = 500
 
 # One mark for each canonical combining class: the name of a class is the class of its representative. Only the
 # order of classes can be measured (and only the order matters); the numbers make the table readable.
@@ -149,30 +150,37 @@ def measure_split() -> tuple[list[int], list[int]]:
     return whitespace, punctuation
 
 
-def added_token_spans(text: str, single_word: bool = False, lstrip: bool = False, rstrip: bool = False) -> Spans:
-    """Where `<x>`, an added token with these flags, is found in the text: half-open character ranges."""
+def added_token_lengths(units: list[str], **flags: bool) -> list[int]:
+    """For each unit, the length in characters of what is matched as `<x>`, an added token with these flags; else 0."""
     tokenizer = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-    tokenizer.add_tokens([AddedToken("<x>", single_word=single_word, lstrip=lstrip, rstrip=rstrip, normalized=False)])
-    encoding = tokenizer.encode(text)
-    return [at for at, i in zip(encoding.offsets, encoding.ids, strict=True) if i != 0]
+    tokenizer.add_tokens([AddedToken("<x>", normalized=False, **flags)])
+    width = len(units[0])
+    lengths = []
+    # Many units in one text save calls, but a match costs time in proportion to the text before it.
+    for first in range(0, len(units), UNITS_PER_TEXT):
+        chunk = units[first : first + UNITS_PER_TEXT]
+        encoding = tokenizer.encode("".join(chunk))
+        matched = {
+            start // width: end - start
+            for (start, end), i in zip(encoding.offsets, encoding.ids, strict=True)
+            if i != 0
+        }
+        lengths += [matched.get(unit, 0) for unit in range(len(chunk))]
+    return lengths
 
 
 def measure_neighbours() -> tuple[list[int], list[int]]:
     """Word characters (a single_word token is no token beside one) and spaces (lstrip and rstrip swallow them)."""
-    # Every unit is five characters long, with the measured one in the middle or at one end of `<x>`.
-    before = "".join(f" {c}<x>" for c in CHARACTERS)
-    after = "".join(f"<x>{c} " for c in CHARACTERS)
-    units = range(len(CHARACTERS))
-    found_after = {start // 5 for start, _ in added_token_spans(before, single_word=True)}
-    found_before = {start // 5 for start, _ in added_token_spans(after, single_word=True)}
-    require(found_after == found_before, "word characters differ between the two sides of a single_word token")
-    # Here a `q` keeps what is swallowed apart from the next unit.
-    before = "".join(f"q{c}<x>" for c in CHARACTERS)
-    after = "".join(f"<x>{c}q" for c in CHARACTERS)
-    swallowed_before = {start // 5 for start, end in added_token_spans(before, lstrip=True) if end - start == 4}
-    swallowed_after = {start // 5 for start, end in added_token_spans(after, rstrip=True) if end - start == 4}
-    require(swallowed_before == swallowed_after, "lstrip and rstrip swallow different characters")
-    return [ord(CHARACTERS[i]) for i in units if i not in found_after], [ord(CHARACTERS[i]) for i in swallowed_before]
+    # The space keeps the other side of the token free of word characters.
+    after = added_token_lengths([f" {c}<x>" for c in CHARACTERS], single_word=True)
+    before = added_token_lengths([f"<x>{c} " for c in CHARACTERS], single_word=True)
+    require(after == before, "word characters differ between the two sides of a single_word token")
+    word = [ord(c) for c, length in zip(CHARACTERS, after, strict=True) if length == 0]
+    # The `q` keeps what is swallowed apart from the next unit.
+    after = added_token_lengths([f"q{c}<x>" for c in CHARACTERS], lstrip=True)
+    before = added_token_lengths([f"<x>{c}q" for c in CHARACTERS], rstrip=True)
+    require(after == before, "lstrip and rstrip swallow different characters")
+    return word, [ord(c) for c, length in zip(CHARACTERS, after, strict=True) if length > len("<x>")]
 
 
 def hexadecimal(values: Iterable[int]) -> str:
