@@ -134,10 +134,12 @@ class Automaton:
         return self._core.id(token)
 
     def describe(self) -> dict[str, Any]:
-        """What is in it, for people: values that JSON can hold. Sizes are in bytes."""
+        """What is in it, for people: values that JSON can hold.
+
+        `source` is the file that it was compiled from, `path` the one that it was opened from. Sizes are in bytes.
+        """
         details = self._details
-        options = dataclasses.asdict(details.options)
-        sections = dict(self._core.sections())
+        options = dataclasses.asdict(details.options) | {"strip_accents": details.options.strips_accents}
         return {
             "source": details.source,
             "path": self._path,
@@ -149,8 +151,8 @@ class Automaton:
             "template": {"single": _template_text(details.single), "pair": _template_text(details.pair)},
             "decoder": details.decoder and dataclasses.asdict(details.decoder),
             "statistics": self._core.statistics(),
-            "sections": sections,
-            "size": sum(sections.values()),
+            "sections": dict(self._core.sections()),
+            "size": len(self.to_bytes()),
         }
 
     def __reduce__(self) -> tuple[Any, ...]:

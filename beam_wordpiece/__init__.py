@@ -1,0 +1,55 @@
+"""Exact, linear-time WordPiece tokenization of Arrow and Parquet text columns, for Apache Beam."""
+
+from typing import TYPE_CHECKING, Any
+
+from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.errors import (
+    AutomatonError,
+    ConfigError,
+    InputError,
+    TextError,
+    VocabularyError,
+    VocabularyWarning,
+    WordPieceError,
+)
+from beam_wordpiece.tokenizer import Counts, Encoding, Tokenizer
+from beam_wordpiece.vocab import AddedToken, Options, Vocabulary, load_vocabulary
+
+if TYPE_CHECKING:
+    from beam_wordpiece.transforms import Tokenize, TokenizeFiles, TokenizeTables
+
+__all__ = [
+    "AddedToken",
+    "Automaton",
+    "AutomatonError",
+    "ConfigError",
+    "Counts",
+    "Encoding",
+    "InputError",
+    "Options",
+    "TextError",
+    "Tokenize",
+    "TokenizeFiles",
+    "TokenizeTables",
+    "Tokenizer",
+    "Vocabulary",
+    "VocabularyError",
+    "VocabularyWarning",
+    "WordPieceError",
+    "load_vocabulary",
+]
+
+# Beam is imported only when one of these is asked for: tokenizing does without it.
+_TRANSFORMS = ("Tokenize", "TokenizeFiles", "TokenizeTables")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _TRANSFORMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from beam_wordpiece import transforms
+
+    return getattr(transforms, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_TRANSFORMS])

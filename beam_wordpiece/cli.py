@@ -1,0 +1,280 @@
+"""The `beam-wordpiece` command: compile a vocabulary, inspect an automaton file, look at how text is tokenized."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import shutil
+import sys
+import unicodedata
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.errors import ConfigError, TextError, VocabularyWarning, WordPieceError
+from beam_wordpiece.tokenizer import ERRORS, Encoding, Tokenizer
+
+PROGRAM = "beam-wordpiece"
+# The exit status of a command that could not do what was asked, as argparse has it for a wrong command line.
+FAILED = 2
+INTERRUPTED = 130
+
+DESCRIPTION = "Exact, linear-time WordPiece tokenization: compile a vocabulary once, then map it everywhere."
+EXAMPLES = """\
+examples:
+  beam-wordpiece compile bert-base-uncased/ -o bert.bwp     a tokenizer folder, tokenizer.json or vocab.txt
+  beam-wordpiece inspect bert.bwp                           what is in it
+  beam-wordpiece encode --automaton bert.bwp "Hello there"  how a text is tokenized
+
+`beam-wordpiece COMMAND --help` says more about each command.
+"""
+COMPILE_EXAMPLES = """\
+examples:
+  beam-wordpiece compile tokenizer.json -o bert.bwp
+  beam-wordpiece compile vocab.txt -o bert-cased.bwp --no-lowercase
+  beam-wordpiece compile model-folder/ -o bert.bwp --ignore-truncation --ignore-padding
+
+The ids are those of HuggingFace tokenizers. Whatever a tokenizer file asks for that is not supported is refused by
+name. The options below win over what the files say.
+"""
+INSPECT_EXAMPLES = """\
+examples:
+  beam-wordpiece inspect bert.bwp
+  beam-wordpiece inspect bert.bwp --json
+
+Two automata that tokenize alike have the same fingerprint, whatever file they were compiled from.
+"""
+ENCODE_EXAMPLES = """\
+examples:
+  beam-wordpiece encode --automaton bert.bwp "unaffable cats" "a second document"
+  beam-wordpiece encode --tokenizer tokenizer.json < documents.txt        one document a line
+  beam-wordpiece encode --automaton bert.bwp --json "Hello there"         {"ids": [...], "tokens": [...]}
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command. Gives the exit status: 0, or 2 after one line on standard error that says what is wrong."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot show a token shows its escape.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", VocabularyWarning)
+            warnings.showwarning = _show_warning
+            options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (`head`, a pager) has seen enough. What is still in the buffer must not fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except WordPieceError as error:
+        return _fail(str(error))
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr)
+    return FAILED
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"{PROGRAM}: warning: {message}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        PROGRAM, description=DESCRIPTION, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_compile(commands)
+    _add_inspect(commands)
+    _add_encode(commands)
+    return parser
+
+
+def _add_command(commands: Any, name: str, help: str, examples: str, run: Any) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=help,
+        description=help[0].upper() + help[1:] + ".",
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_compile(commands: Any) -> None:
+    command = _add_command(
+        commands, "compile", "compile a vocabulary into an automaton file", COMPILE_EXAMPLES, _compile
+    )
+    command.add_argument("source", metavar="TOKENIZER", help="a tokenizer.json, a vocab.txt, or a tokenizer folder")
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help="the automaton file to write")
+    _add_vocabulary_options(command)
+
+
+def _add_inspect(commands: Any) -> None:
+    command = _add_command(commands, "inspect", "show what is in an automaton file", INSPECT_EXAMPLES, _inspect)
+    command.add_argument("file", metavar="FILE", help="an automaton file")
+    command.add_argument("--json", action="store_true", help="as JSON, for programs")
+
+
+def _add_encode(commands: Any) -> None:
+    command = _add_command(commands, "encode", "show the tokens and ids of text", ENCODE_EXAMPLES, _encode)
+    source = command.add_mutually_exclusive_group(required=True)
+    source.add_argument("--automaton", metavar="FILE", help="tokenize with an automaton file")
+    source.add_argument("--tokenizer", metavar="PATH", help="tokenize with a tokenizer.json, a vocab.txt or a folder")
+    command.add_argument(
+        "texts", metavar="TEXT", nargs="*", help="a document; without any, each line of standard input is one"
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object a document, for programs")
+    command.add_argument("--no-special-tokens", action="store_true", help="leave out [CLS], [SEP] and the like")
+    command.add_argument(
+        "--errors", choices=ERRORS, default="replace", help="text that is not UTF-8: U+FFFD (default), or an error"
+    )
+    _add_vocabulary_options(command)
+
+
+def _add_vocabulary_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("options of the tokenizer (without them, what its files say)")
+    for name, help in (
+        ("lowercase", "lower-case the text"),
+        ("strip-accents", "take accents off (without it: as --lowercase)"),
+        ("clean-text", "delete control characters, and make all white space spaces"),
+        ("handle-chinese-chars", "make each CJK ideograph a word"),
+    ):
+        group.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, help=help)
+    group.add_argument("--unk-token", metavar="TOKEN", help="the token of words that cannot be split")
+    group.add_argument(
+        "--continuing-subword-prefix", metavar="TEXT", help="what marks a piece inside a word, such as ##"
+    )
+    group.add_argument(
+        "--max-input-chars-per-word", metavar="N", type=int, help="longer words are unknown (characters)"
+    )
+    group.add_argument("--profile", help='whose behaviour it is: "hf"')
+    for name in ("truncation", "padding"):
+        group.add_argument(
+            f"--ignore-{name}", dest=name, action="store_false", default=None, help=f"leave out a file's {name}"
+        )
+
+
+def _vocabulary_options(options: argparse.Namespace) -> dict[str, object]:
+    names = (
+        "lowercase",
+        "strip_accents",
+        "clean_text",
+        "handle_chinese_chars",
+        "unk_token",
+        "continuing_subword_prefix",
+        "max_input_chars_per_word",
+        "profile",
+        "truncation",
+        "padding",
+    )
+    return {name: value for name in names if (value := getattr(options, name)) is not None}
+
+
+def _compile(options: argparse.Namespace) -> None:
+    automaton = Automaton.compile(options.source, **_vocabulary_options(options))
+    automaton.save(options.output)
+    size = os.path.getsize(options.output)
+    print(f"{options.output}: {automaton.vocab_size} tokens, {size:,} bytes, fingerprint {automaton.fingerprint}")
+
+
+def _inspect(options: argparse.Namespace) -> None:
+    description = Automaton.open(options.file).describe()
+    if options.json:
+        print(json.dumps(description, indent=2))
+        return
+    rows = list(_rows(description))
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"{name:<{width}}  {value}".rstrip())
+
+
+def _rows(description: dict[str, Any], indent: str = "") -> Iterator[tuple[str, str]]:
+    """A description as lines of a name and a value; what is inside a value is indented below it."""
+    for name, value in description.items():
+        label = indent + name.replace("_", " ")
+        if isinstance(value, dict):
+            yield label, ""
+            yield from _rows(value, indent + "  ")
+        elif isinstance(value, list):
+            yield label, str(len(value))
+            yield from ((f"{indent}  {token['content']}", _flags(token)) for token in value)
+        else:
+            yield label, f"{value:,}" if type(value) is int else str(value)
+
+
+def _flags(token: dict[str, Any]) -> str:
+    """An added token's id and the flags that are set."""
+    return " ".join([str(token["id"]), *(name for name, value in token.items() if value is True)])
+
+
+def _encode(options: argparse.Namespace) -> None:
+    overrides = _vocabulary_options(options)
+    if options.tokenizer is not None:
+        automaton = Automaton.compile(options.tokenizer, **overrides)
+    elif overrides:
+        raise ConfigError(
+            f"--automaton has its options compiled in ({', '.join(overrides)} cannot be changed); use --tokenizer."
+        )
+    else:
+        automaton = Automaton.open(options.automaton)
+    tokenizer = Tokenizer(automaton, not options.no_special_tokens, options.errors)
+    width = shutil.get_terminal_size().columns
+    for number, data in enumerate(_documents(options.texts)):
+        text = _decoded(data, options.errors, number)
+        encoding = tokenizer.encode(text)
+        if options.json:
+            print(json.dumps({"text": text, "ids": encoding.ids, "tokens": encoding.tokens}, ensure_ascii=False))
+        else:
+            print("\n" * (number > 0) + "\n".join(_aligned(encoding, width)))
+
+
+def _documents(texts: Sequence[str]) -> Iterable[bytes]:
+    r"""The documents of the command line, or else the lines of standard input, of which only "\n" ends one."""
+    if texts:
+        return map(os.fsencode, texts)
+    return (line.removesuffix(b"\n") for line in sys.stdin.buffer)
+
+
+def _decoded(data: bytes, errors: str, row: int) -> str:
+    try:
+        return data.decode("utf-8", "strict" if errors == "error" else "replace")
+    except UnicodeDecodeError as error:
+        raise TextError(f"document {row + 1} is not UTF-8: byte {error.start}.", row) from error
+
+
+def _aligned(encoding: Encoding, width: int) -> Iterator[str]:
+    """Lines of tokens, each with its ids below, in columns that fit the width of the terminal."""
+    tokens, ids, used = "", "", 0
+    for token, number in zip(encoding.tokens, map(str, encoding.ids), strict=True):
+        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in token)
+        column = max(_cells(shown), len(number)) + 2
+        if used and used + column - 2 > width:
+            yield from (tokens.rstrip(), ids.rstrip(), "")
+            tokens, ids, used = "", "", 0
+        tokens += shown + " " * (column - _cells(shown))
+        ids += number.ljust(column)
+        used += column
+    yield from (tokens.rstrip(), ids.rstrip())
+
+
+def _cells(text: str) -> int:
+    """How many columns of a terminal a text takes: two for a wide character, none for a combining one."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in ("W", "F") else 1 for c in text
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+"""Text and Arrow arrays -> token ids, and ids -> text. No Beam in here."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_wordpiece import _core
+from beam_wordpiece.arrow_text import Texts, import_texts, spread, total
+from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.errors import ConfigError, InputError, TextError
+
+ERRORS = ("replace", "error")
+# What HF's WordPiece decoder replaces in every token when it cleans up, in this order.
+CLEANUP = (
+    (" .", "."),
+    (" ?", "?"),
+    (" !", "!"),
+    (" ,", ","),
+    (" ' ", "'"),
+    (" n't", "n't"),
+    (" 'm", "'m"),
+    (" do not", " don't"),
+    (" 's", "'s"),
+    (" 've", "'ve"),
+    (" 're", "'re"),
+)
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The tokens of one text: `ids` and, of the same length, the `tokens` that they stand for."""
+
+    ids: list[int]
+    tokens: list[str]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was encoded. Counts of parts add up with `+`, and `Counts()` is nothing.
+
+    `documents`: rows, null ones included. `nulls`: null rows. `bytes`: length of the text. `tokens`: ids given, special
+    tokens of the template included. `unknowns`: how many of them are the unknown token. `invalid`: documents that are
+    not valid UTF-8.
+    """
+
+    documents: int = 0
+    nulls: int = 0
+    bytes: int = 0
+    tokens: int = 0
+    unknowns: int = 0
+    invalid: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        return Counts(*(mine + theirs for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True)))
+
+
+class Tokenizer:
+    """Tokenizes with an automaton. It cannot be changed; safe to share between threads, and after fork.
+
+    `add_special_tokens`: put the template's special tokens, such as [CLS] and [SEP], around each text. `errors`: what
+    to do with text that is not valid UTF-8: "replace" reads each invalid part as U+FFFD, "error" raises TextError.
+    """
+
+    def __init__(self, automaton: Automaton, add_special_tokens: bool = True, errors: str = "replace") -> None:
+        if not isinstance(automaton, Automaton):
+            raise TypeError(f"A Tokenizer is made of an Automaton, not of {type(automaton).__name__}.")
+        if errors not in ERRORS:
+            raise ConfigError(f'errors has to be "replace" or "error", not {errors!r}.')
+        self._automaton = automaton
+        self._add_special_tokens = bool(add_special_tokens)
+        self._errors = errors
+        self._encoder = _core.Encoder(
+            automaton._core, add_special_tokens=self._add_special_tokens, strict=errors == "error"
+        )
+        self._special = frozenset(token.content for token in automaton.added_tokens if token.special)
+
+    @property
+    def automaton(self) -> Automaton:
+        return self._automaton
+
+    @property
+    def add_special_tokens(self) -> bool:
+        return self._add_special_tokens
+
+    @property
+    def errors(self) -> str:
+        return self._errors
+
+    def encode(self, text: str) -> Encoding:
+        """Tokenize one text.
+
+        Raises TypeError where it is not a str, and with errors="error" a TextError (row 0) where it holds a lone
+        surrogate, which UTF-8 cannot say.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"The text has to be a str, not {type(text).__name__}.")
+        try:
+            ids = self._encoder.encode(text)
+        except UnicodeEncodeError as error:
+            if self._errors == "error":
+                raise TextError(f"The text has a lone surrogate at character {error.start}.", 0) from error
+            ids = self._encoder.encode(SURROGATE.sub("\ufffd", text))
+        return Encoding(ids, [self._automaton.token(number) or "" for number in ids])
+
+    def encode_arrow(self, array: Any) -> pa.RecordBatch:
+        """Tokenize an Arrow array of text in one call, without the GIL.
+
+        `array`: a pa.Array, a pa.ChunkedArray, or any object with `__arrow_c_array__` or `__arrow_c_stream__`, of type
+        string, large_string, string_view, binary, large_binary, binary_view, null, or a dictionary of these (of which
+        each distinct text is tokenized once). Gives one column, `input_ids`: list<int32>, or large_list<int32> where
+        the ids of the array are 2**31 or more; one row for each text, null for a null text.
+
+        Raises InputError where the array is not text or malformed; TextError, which names the row, where a text is not
+        UTF-8 and errors="error".
+        """
+        return self.encode_arrow_counted(array)[0]
+
+    def encode_arrow_counted(self, array: Any) -> tuple[pa.RecordBatch, Counts]:
+        """The same as `encode_arrow`, with what was counted on the way."""
+        texts = import_texts(array)
+        try:
+            column, counts = self._encode(texts.arrays)
+        except TextError as error:
+            raise _at_row(error, texts) from error
+        if texts.rows is not None:
+            column, counts = self._spread(column, counts, texts, texts.rows)
+        return pa.RecordBatch.from_arrays([column], names=["input_ids"]), counts
+
+    def _encode(self, arrays: list[pa.Array[Any]]) -> tuple[pa.Array[Any], Counts]:
+        encoded: Any
+        try:
+            encoded, counts = self._encoder.encode_arrow(arrays, False)
+        except OverflowError:
+            encoded, counts = self._encoder.encode_arrow(arrays, True)
+        column: pa.Array[Any] = pa.array(encoded)
+        return column, Counts(**counts)
+
+    def _spread(
+        self, column: pa.Array[Any], counts: Counts, texts: Texts, rows: pa.Array[Any]
+    ) -> tuple[pa.Array[Any], Counts]:
+        """The column and the counts of all rows, from those of the distinct texts."""
+        distinct: Any = texts.arrays[0]
+        column = spread(column, rows)
+        ids: Any = pc.list_flatten(column)
+        unknown: Any = self._automaton.id(self._automaton.options.unk_token)
+        return column, Counts(
+            documents=len(rows),
+            nulls=column.null_count,
+            bytes=total(pc.binary_length(distinct).take(rows)),
+            tokens=total(pc.list_value_length(column)),
+            unknowns=total(pc.equal(ids, unknown)),
+            invalid=total(_invalid(distinct).take(rows)) if counts.invalid else 0,
+        )
+
+    def decode(self, ids: Iterable[int] | pa.Scalar[Any], skip_special_tokens: bool = True) -> str:
+        """The text of ids, as HF's WordPiece decoder writes it; ids that are no token's are left out.
+
+        `ids`: numbers of any integer type, or an Arrow array or list scalar of them. Raises TypeError where one is not
+        a whole number, InputError where it is negative.
+        """
+        numbers: Any = ids
+        if isinstance(ids, (pa.Array, pa.ChunkedArray)):
+            numbers = ids.to_pylist()
+        elif isinstance(ids, pa.Scalar):
+            numbers = ids.as_py()
+        tokens = []
+        for number in map(operator.index, numbers):
+            if number < 0:
+                raise InputError(f"{number} is not the id of a token: ids are not negative.")
+            token = self._automaton.token(number)
+            if token is not None and not (skip_special_tokens and token in self._special):
+                tokens.append(token)
+        return self._join(tokens)
+
+    def _join(self, tokens: list[str]) -> str:
+        decoder = self._automaton.decoder
+        if decoder is None:
+            return " ".join(tokens)
+        parts = []
+        for place, token in enumerate(tokens):
+            if place > 0:
+                token = token.removeprefix(decoder.prefix) if token.startswith(decoder.prefix) else " " + token
+            if decoder.cleanup:
+                for artefact, clean in CLEANUP:
+                    token = token.replace(artefact, clean)
+            parts.append(token)
+        return "".join(parts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tokenizer, (self._automaton, self._add_special_tokens, self._errors)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({self._automaton!r}, {self._add_special_tokens}, {self._errors!r})"
+
+
+def _at_row(error: TextError, texts: Texts) -> TextError:
+    """The error of a distinct text as one of the first row that has it."""
+    if texts.rows is None:
+        return error
+    row = pc.index(texts.rows, error.row).as_py()
+    return TextError(f'The text in row {row} is not valid UTF-8; errors="replace" reads it with U+FFFD.', row)
+
+
+def _invalid(texts: pa.Array[Any]) -> pa.Array[Any]:
+    """For each text 1 where it is not valid UTF-8, otherwise 0."""
+
+    def is_invalid(data: bytes | None) -> int:
+        try:
+            str(data or b"", "utf-8")
+        except UnicodeDecodeError:
+            return 1
+        return 0
+
+    return pa.array([is_invalid(data) for data in texts.cast(pa.large_binary()).to_pylist()], pa.int64())
