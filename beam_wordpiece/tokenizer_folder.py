@@ -95,9 +95,10 @@ def read_settings(folder: Path) -> FolderSettings:
     for key in MORE_TOKENS:
         for token in _read_more(config.get(key)):
             added.setdefault(token.content, (token, None))
+    names = DEFAULT_NAMES | {role: token.content for role, token in named.items()}
     return FolderSettings(
-        options=_read_options(config),
-        names=DEFAULT_NAMES | {role: token.content for role, token in named.items()},
+        options=_read_options(config, unk_token=names["unk_token"]),
+        names=names,
         stated=frozenset(named),
         special={token.content: token for token in named.values()},
         added_tokens=tuple(added.values()),
@@ -148,11 +149,11 @@ def _refuse_other_splitting(config: Node, advice: str = "") -> None:
         config.get("never_split").fail(f"names words that are not to be split, which is not supported{advice}.")
 
 
-def _read_options(config: Node) -> Options:
-    """The options that a configuration states; the others have BERT's defaults."""
+def _read_options(config: Node, **others: str) -> Options:
+    """The options that a configuration states, and others; those that neither states have BERT's defaults."""
     values = {name: config.get(key).value for key, name in OPTION_OF.items() if config.has(key)}
     try:
-        return Options(**values)
+        return Options(**values, **others)
     except ConfigError as error:
         config.fail(f"cannot be used: {error}")
 
