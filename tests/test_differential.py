@@ -1,0 +1,128 @@
+"""The kernel against HF on every code point, on random text, and on whole corpora."""
+
+import itertools
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from tokenizers import Tokenizer
+from tokenizers.normalizers import BertNormalizer
+
+import beam_wordpiece as bw
+from tests import oracle
+from tests.oracle import SPECIAL_TOKENS, assert_same_ids, load, tokenizer_json
+from tests.texts import random_texts
+
+CODE_POINTS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+# Cased, uncased, and every other way to lower-case, strip, clean and space out ideographs.
+NORMALIZERS = {
+    "uncased": {},
+    "cased": {"lowercase": False},
+    "uncased with accents": {"strip_accents": False},
+    "cased without accents": {"lowercase": False, "strip_accents": True},
+    "not cleaned": {"clean_text": False},
+    "cased, not cleaned, ideographs together": {
+        "lowercase": False,
+        "clean_text": False,
+        "handle_chinese_chars": False,
+    },
+}
+Pair = tuple[Tokenizer, bw.Tokenizer]
+
+
+def characters_that_show(**options: bool) -> list[str]:
+    """What normalization makes of the assigned code points, for a vocabulary of single characters.
+
+    Of the ideographs and syllables that stay as they are, and add nothing but size, there are only some.
+    """
+    named = {"lowercase": True, "strip_accents": None, "clean_text": True, "handle_chinese_chars": True, **options}
+    alike = [*range(0x3400, 0xA000), *range(0xAC00, 0xD7A4), *range(0x20000, 0x2F800)]
+    left_out = set(map(chr, alike)) - set(map(chr, alike[::50]))
+    assigned = [c for c in CODE_POINTS if c not in left_out and unicodedata.category(c) not in ("Cn", "Co")]
+    # All at once: what is made of a code point does not depend on its neighbours, only the order of marks does.
+    return sorted(set(BertNormalizer(**named).normalize_str("".join(assigned))) - {" "})
+
+
+@pytest.fixture(scope="module", params=NORMALIZERS)
+def showing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """Tokenizers whose vocabulary is single characters, so that the ids tell the normalized text and its words."""
+    options = NORMALIZERS[request.param]
+    characters = characters_that_show(**options)
+    vocabulary = dict.fromkeys([*SPECIAL_TOKENS, *characters, *("##" + c for c in characters)])
+    special = [{"content": token, "special": True} for token in SPECIAL_TOKENS]
+    content = tokenizer_json(list(vocabulary), **options, added_tokens=special, template=True)
+    return load(tmp_path_factory.mktemp("showing") / "tokenizer.json", content)
+
+
+def packed(pattern: str) -> Iterator[str]:
+    """Every code point in the pattern, 256 to a text, between spaces."""
+    for start in range(0, len(CODE_POINTS), 256):
+        yield " ".join(pattern.replace("{c}", c) for c in CODE_POINTS[start : start + 256])
+
+
+@pytest.mark.parametrize("pattern", ["{c}", "a{c}b"])
+def test_every_code_point(showing: Pair, pattern: str) -> None:
+    assert_same_ids(*showing, packed(pattern))
+
+
+def test_every_code_point_as_a_text(hf: Tokenizer, tokenizer: bw.Tokenizer) -> None:
+    assert assert_same_ids(hf, tokenizer, CODE_POINTS) == 1_112_064
+
+
+def test_random_text_in_every_mode(showing: Pair) -> None:
+    assert_same_ids(*showing, random_texts(seed=1, count=10_000))
+
+
+def test_random_text(hf: Tokenizer, tokenizer: bw.Tokenizer, full: bool) -> None:
+    assert_same_ids(hf, tokenizer, random_texts(seed=2, count=2_000_000 if full else 60_000))
+
+
+def test_own_text(hf: Tokenizer, tokenizer: bw.Tokenizer, documents: list[str]) -> None:
+    assert_same_ids(hf, tokenizer, documents)
+    assert_same_ids(hf, tokenizer, (line for text in documents for line in text.splitlines()))
+
+
+def test_without_special_tokens(hf: Tokenizer, automaton: bw.Automaton, documents: list[str]) -> None:
+    plain = bw.Tokenizer(automaton, add_special_tokens=False)
+    assert_same_ids(hf, plain, documents, add_special_tokens=False)
+
+
+def test_long_documents(hf: Tokenizer, tokenizer: bw.Tokenizer, documents: list[str]) -> None:
+    """Documents longer than any buffer, and runs that never end a word."""
+    runs = [unit * 100_000 for unit in ("a", "ab ", "é", "e\u0301", "語", "!", "😀", "각", "\u0301", "\0", "[SEP]")]
+    assert_same_ids(hf, tokenizer, ["\n".join(documents), *runs])
+
+
+@pytest.mark.parametrize("size", [*range(70), 127, 128, 129, 255, 256, 257, 16_383, 16_384, 16_385])
+def test_boundaries_of_blocks(hf: Tokenizer, tokenizer: bw.Tokenizer, size: int) -> None:
+    """What is decided in blocks of bytes must not depend on where a block ends."""
+    units = ["a", "é", "語", "😀", "각", "\u0301", " ", "-", "\x7f", "a\u0300", "Ab [SEP] "]
+    texts = [unit * (size // len(unit.encode())) + "x" * (size % len(unit.encode())) for unit in units]
+    texts += ["x" * size + unit + "y" for unit in units]
+    assert_same_ids(hf, tokenizer, texts)
+
+
+def corpora(shared: Path, full: bool) -> Iterator[tuple[str, list[str]]]:
+    """The texts of each corpus; in a sample, some hundred from the whole length of the file."""
+    for path in sorted((shared / "corpora").glob("*.parquet")):
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=oracle.BATCH, columns=["text"]):
+            texts = batch.column(0).to_pylist()
+            yield path.stem, texts if full else texts[:: max(1, len(texts) // 60)]
+
+
+@pytest.mark.timeout(14_400)
+def test_corpora(shared: Path, full: bool) -> None:
+    """Every corpus with every vocabulary, cased and uncased, as the files say."""
+    pairs = {
+        path.parent.name: (oracle.hf_tokenizer(path), bw.Tokenizer(bw.Automaton.compile(path)))
+        for path in sorted((shared / "vocabs").glob("*/tokenizer.json"))
+    }
+    compared = 0
+    for (name, texts), (model, pair) in itertools.product(corpora(shared, full), pairs.items()):
+        try:
+            compared += assert_same_ids(*pair, texts)
+        except AssertionError as error:
+            raise AssertionError(f"{name} with {model}: {error}") from None
+    assert compared
