@@ -1,0 +1,257 @@
+//! The compiled module `beam_wordpiece._core`: what Python calls. Types and docstrings are in `_core.pyi`.
+//!
+//! A batch goes through the kernel in one call, without the interpreter's lock. No panic gets out: it would reach
+//! Python as a BaseException, which nobody catches, so it becomes a RuntimeError here.
+
+mod arrow;
+
+use arrow::{EncodedColumn, Texts};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use wordpiece::automaton::{Automaton as Kernel, OpenError};
+use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode};
+use wordpiece::error::Error;
+use wordpiece::options::{AddedToken, Options, Profile, Vocabulary};
+use wordpiece::simd::Level;
+
+/// An exception of `beam_wordpiece.errors`.
+fn exception(py: Python<'_>, class: &str, arguments: impl for<'a> pyo3::call::PyCallArgs<'a>) -> PyErr {
+    let made = py
+        .import("beam_wordpiece.errors")
+        .and_then(|module| module.getattr(class))
+        .and_then(|class| class.call1(arguments));
+    made.map_or_else(|error| error, |instance| PyErr::from_value(instance))
+}
+
+fn kernel_error(py: Python<'_>, error: Error) -> PyErr {
+    let message = error.to_string();
+    match error {
+        Error::Vocabulary(_) => exception(py, "VocabularyError", (message,)),
+        Error::Automaton(_) => exception(py, "AutomatonError", (message,)),
+        Error::InvalidText { row, .. } => exception(py, "TextError", (message, row)),
+    }
+}
+
+/// Run kernel code without the interpreter's lock; a panic in it becomes a RuntimeError.
+fn run<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> T) -> PyResult<T> {
+    py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        PyRuntimeError::new_err(format!("beam_wordpiece failed inside; please report this: {text}"))
+    })
+}
+
+type AddedTuple = (String, u32, bool, bool, bool, bool, bool);
+
+#[pyfunction]
+#[pyo3(signature = (tokens, ids, *, profile, lowercase, strip_accents, clean_text, handle_chinese_chars, unk_token,
+    continuing_subword_prefix, max_input_chars_per_word, added_tokens, prefix_ids, suffix_ids, metadata))]
+#[allow(clippy::too_many_arguments)]
+fn compile(
+    py: Python<'_>,
+    tokens: Vec<String>,
+    ids: Vec<u32>,
+    profile: &str,
+    lowercase: bool,
+    strip_accents: bool,
+    clean_text: bool,
+    handle_chinese_chars: bool,
+    unk_token: String,
+    continuing_subword_prefix: String,
+    max_input_chars_per_word: u32,
+    added_tokens: Vec<AddedTuple>,
+    prefix_ids: Vec<u32>,
+    suffix_ids: Vec<u32>,
+    metadata: String,
+) -> PyResult<Automaton> {
+    if tokens.len() != ids.len() {
+        let message = format!("there are {} tokens and {} ids", tokens.len(), ids.len());
+        return Err(exception(py, "VocabularyError", (message,)));
+    }
+    let options = Options {
+        profile: Profile::named(profile).map_err(|error| kernel_error(py, error))?,
+        lowercase,
+        strip_accents,
+        clean_text,
+        handle_chinese_chars,
+        unk_token,
+        continuing_subword_prefix,
+        max_input_chars_per_word,
+    };
+    let added_tokens = added_tokens
+        .into_iter()
+        .map(|(content, id, special, single_word, lstrip, rstrip, normalized)| AddedToken {
+            content,
+            id,
+            special,
+            single_word,
+            lstrip,
+            rstrip,
+            normalized,
+        })
+        .collect();
+    let tokens = tokens.into_iter().zip(ids).collect();
+    let vocabulary = Vocabulary { tokens, added_tokens, prefix_ids, suffix_ids, options, metadata };
+    let compiled = run(py, || wordpiece::compile::compile(&vocabulary).and_then(|bytes| Kernel::from_bytes(&bytes)))?;
+    compiled.map(Automaton::new).map_err(|error| kernel_error(py, error))
+}
+
+#[pyclass(frozen, module = "beam_wordpiece._core")]
+struct Automaton {
+    kernel: Arc<Kernel>,
+}
+
+impl Automaton {
+    fn new(kernel: Kernel) -> Automaton {
+        Automaton { kernel: Arc::new(kernel) }
+    }
+}
+
+#[pymethods]
+impl Automaton {
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Automaton> {
+        match run(py, || Kernel::open(&path))? {
+            Ok(kernel) => Ok(Automaton::new(kernel)),
+            Err(OpenError::Io(error)) => Err(error.into()),
+            Err(OpenError::Automaton(error)) => Err(kernel_error(py, error)),
+        }
+    }
+
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Automaton> {
+        let opened = run(py, || Kernel::from_bytes(data))?;
+        opened.map(Automaton::new).map_err(|error| kernel_error(py, error))
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.kernel.as_bytes())
+    }
+
+    #[getter]
+    fn fingerprint(&self) -> String {
+        self.kernel.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[getter]
+    fn metadata(&self) -> &str {
+        self.kernel.metadata()
+    }
+
+    fn sections(&self) -> Vec<(&'static str, usize)> {
+        self.kernel.sections()
+    }
+
+    fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let statistics = PyDict::new(py);
+        let tables = self.kernel.tables();
+        statistics.set_item("tokens", self.kernel.tokens().len())?;
+        statistics.set_item("added_tokens", self.kernel.added_tokens().len())?;
+        statistics.set_item("nodes", tables.parameters.nodes)?;
+        statistics.set_item("units", tables.units.len())?;
+        statistics.set_item("failure_pops", tables.pops.len())?;
+        statistics.set_item("word_slots", tables.words.slots.len())?;
+        statistics.set_item("long_word_slots", tables.long_words.slots.len())?;
+        statistics.set_item("unk_id", tables.parameters.unk_id)?;
+        statistics.set_item("bytes", self.kernel.as_bytes().len())?;
+        Ok(statistics)
+    }
+
+    fn token(&self, id: u32) -> Option<String> {
+        let added = self.kernel.added_tokens().into_iter().find(|token| token.id == id);
+        added.map(|token| token.content).or_else(|| self.kernel.tokens().token(id).map(str::to_string))
+    }
+
+    fn id(&self, token: &str) -> Option<u32> {
+        let added = self.kernel.added_tokens().into_iter().find(|added| added.content == token);
+        added.map(|token| token.id).or_else(|| self.kernel.tokens().id(token))
+    }
+}
+
+#[pyclass(frozen, module = "beam_wordpiece._core")]
+struct Encoder {
+    kernel: Arc<Kernel>,
+    options: EncodeOptions,
+    /// Buffers of calls that have ended. A lock that is held (by another thread, or for ever in a forked child) only
+    /// means that new ones are made.
+    idle: Mutex<Vec<Workspace>>,
+}
+
+impl Encoder {
+    fn encode_texts<'t>(
+        &self,
+        texts: impl Iterator<Item = Option<&'t [u8]>>,
+        out: &mut Encoded,
+    ) -> Result<(), Error> {
+        let idle = self.idle.try_lock().ok().and_then(|mut idle| idle.pop());
+        let mut workspace = idle.unwrap_or_default();
+        let result = encode(&self.kernel, texts, &self.options, &mut workspace, out);
+        if let Ok(mut idle) = self.idle.try_lock() {
+            idle.push(workspace);
+        }
+        result
+    }
+}
+
+#[pymethods]
+impl Encoder {
+    #[new]
+    #[pyo3(signature = (automaton, *, add_special_tokens, strict))]
+    fn new(automaton: &Automaton, add_special_tokens: bool, strict: bool) -> Encoder {
+        let options = EncodeOptions { add_special_tokens, strict, level: Level::detect() };
+        Encoder { kernel: automaton.kernel.clone(), options, idle: Mutex::default() }
+    }
+
+    fn encode(&self, py: Python<'_>, text: &str) -> PyResult<Vec<u32>> {
+        run(py, || {
+            let mut out = Encoded::default();
+            self.encode_texts([Some(text.as_bytes())].into_iter(), &mut out).map(|()| out.ids)
+        })?
+        .map_err(|error| kernel_error(py, error))
+    }
+
+    fn encode_arrow<'py>(
+        &self,
+        py: Python<'py>,
+        arrays: Vec<Bound<'py, PyAny>>,
+        large: bool,
+    ) -> PyResult<(EncodedColumn, Bound<'py, PyDict>)> {
+        let texts = Texts::import(&arrays)?;
+        let encoded = run(py, || {
+            let mut out = Encoded::default();
+            self.encode_texts(texts.iter(), &mut out)?;
+            let unk_id = self.kernel.tables().parameters.unk_id;
+            let unknowns = out.ids.iter().filter(|&&id| id == unk_id).count();
+            Ok::<_, Error>((out, unknowns))
+        })?;
+        let (out, unknowns) = encoded.map_err(|error| kernel_error(py, error))?;
+        let counts = PyDict::new(py);
+        counts.set_item("documents", texts.rows())?;
+        counts.set_item("nulls", texts.nulls())?;
+        counts.set_item("bytes", texts.bytes())?;
+        counts.set_item("tokens", out.ids.len())?;
+        counts.set_item("unknowns", unknowns)?;
+        counts.set_item("invalid", out.invalid)?;
+        let column = EncodedColumn::new(out, &texts, large);
+        let column = column.ok_or_else(|| PyOverflowError::new_err("the ids do not fit 32-bit offsets"))?;
+        Ok((column, counts))
+    }
+}
+
+#[pyfunction]
+fn simd_level() -> &'static str {
+    Level::detect().name()
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(compile, module)?)?;
+    module.add_function(wrap_pyfunction!(simd_level, module)?)?;
+    module.add_class::<Automaton>()?;
+    module.add_class::<Encoder>()?;
+    module.add_class::<EncodedColumn>()
+}

@@ -1,0 +1,448 @@
+//! The automaton: opened from bytes or a mapped file, with everything checked that the matcher relies on.
+
+use crate::added::AddedTokens;
+use crate::blocks::BlockTables;
+use crate::code_points::CodePoints;
+use crate::double_array::{Codes, POOL_PADDING, Packed, ROOT_UNIT, Unit};
+use crate::error::Error;
+use crate::format::{AlignedBytes, Layout, Section};
+use crate::options::{AddedToken, Profile};
+use crate::trie::NONE;
+use crate::word_table::{Shape, WordTable};
+use bytemuck::{AnyBitPattern, Pod, Zeroable};
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Numbers of an automaton, as they are stored.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub struct Parameters {
+    /// Hashes of the table of words of up to 13 bytes.
+    pub words: Shape,
+    /// Hashes of the table of words of 14 to 29 bytes.
+    pub long_words: Shape,
+    /// Id of the unknown token.
+    pub unk_id: u32,
+    /// A word of more code points is unknown.
+    pub max_input_chars_per_word: u32,
+    /// Unit of the suffix root.
+    pub suffix_root: u32,
+    /// Codes are below 2^bits.
+    pub code_bits: u32,
+    /// Hangul syllables are split into jamo before they are matched (strip_accents).
+    pub split_hangul: u32,
+    /// Nodes of the trie, for people.
+    pub nodes: u32,
+    /// Code of the profile.
+    pub profile: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+/// An added token as it is stored: its text is a range of the section of their texts.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub struct AddedRecord {
+    /// First byte of the text.
+    pub start: u32,
+    /// End of the text.
+    pub end: u32,
+    /// Its id.
+    pub id: u32,
+    /// From bit 0: special, single_word, lstrip, rstrip, normalized.
+    pub flags: u32,
+}
+
+/// The tables as the matcher sees them.
+#[derive(Debug, Clone, Copy)]
+pub struct Tables<'a> {
+    /// What becomes of each code point.
+    pub code_points: CodePoints<'a>,
+    /// Words of up to 13 bytes.
+    pub words: WordTable<'a, 2>,
+    /// Words of 14 to 29 bytes.
+    pub long_words: WordTable<'a, 4>,
+    /// The double array.
+    pub units: &'a [Unit],
+    /// Tokens of failure pops.
+    pub pops: &'a [u32],
+    /// Codes of code points.
+    pub codes: Codes<'a>,
+    /// Numbers.
+    pub parameters: &'a Parameters,
+    /// The code points in the form that blocks of text are looked up in.
+    pub blocks: &'a BlockTables,
+    /// What is found before words are.
+    pub added: &'a AddedTokens,
+}
+
+enum Storage {
+    Mapped(memmap2::Mmap),
+    Owned(AlignedBytes),
+}
+
+/// A compiled vocabulary.
+pub struct Automaton {
+    storage: Storage,
+    layout: Layout,
+    blocks: BlockTables,
+    added: AddedTokens,
+}
+
+impl Automaton {
+    /// Open a file and map it. The file must not be changed while it is open; replace it by renaming another over it.
+    pub fn open(path: &Path) -> Result<Automaton, OpenError> {
+        let file = std::fs::File::open(path).map_err(OpenError::Io)?;
+        if file.metadata().map_err(OpenError::Io)?.len() == 0 {
+            return Err(OpenError::Automaton(Error::Automaton("the automaton file is empty".into())));
+        }
+        // SAFETY: the mapping is private to this process and read only. Another process that cuts the file off while it
+        // is mapped could still end this one (a bus error); files are published by renaming, which leaves the mapped
+        // one alone.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(OpenError::Io)?;
+        Automaton::new(Storage::Mapped(map)).map_err(OpenError::Automaton)
+    }
+
+    /// Take the content of a file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Automaton, Error> {
+        Automaton::new(Storage::Owned(AlignedBytes::copy(bytes)))
+    }
+
+    fn new(storage: Storage) -> Result<Automaton, Error> {
+        let bytes = storage.as_slice();
+        let layout = Layout::read(bytes)?;
+        let damaged = |what: String| Error::Automaton(format!("the automaton file is damaged: {what}"));
+        let parts = Parts { bytes, layout: &layout };
+        parts.validate().map_err(damaged)?;
+        let code_points = parts.code_points().map_err(damaged)?;
+        let added_tokens = parts.added_tokens().map_err(damaged)?;
+        let parameters = parts.parameters().map_err(damaged)?;
+        let added = AddedTokens::new(&added_tokens, parameters, code_points)
+            .map_err(|fault| damaged(fault.to_string()))?;
+        let blocks = BlockTables::new(code_points, added.first_bytes());
+        Ok(Automaton { layout, blocks, added, storage })
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts { bytes: self.storage.as_slice(), layout: &self.layout }
+    }
+
+    /// The content of the file.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.storage.as_slice()
+    }
+
+    /// The fingerprint of the meaning: equal for automata that tokenize alike.
+    pub fn fingerprint(&self) -> [u8; 16] {
+        self.layout.fingerprint
+    }
+
+    /// Name and bytes of every section.
+    pub fn sections(&self) -> Vec<(&'static str, usize)> {
+        Section::ALL.iter().map(|&section| (section.name(), self.layout.range(section).len())).collect()
+    }
+
+    /// The tables.
+    pub fn tables(&self) -> Tables<'_> {
+        let parts = self.parts();
+        parts.tables(&self.blocks, &self.added).expect("checked when the automaton was opened")
+    }
+
+    /// The text that was stored beside.
+    pub fn metadata(&self) -> &str {
+        let bytes = &self.storage.as_slice()[self.layout.range(Section::Metadata)];
+        std::str::from_utf8(bytes).expect("checked when the automaton was opened")
+    }
+
+    /// Ids before and after a single text.
+    pub fn template(&self) -> (&[u32], &[u32]) {
+        let parts = self.parts();
+        let ids = |section| parts.slice(section).expect("checked when the automaton was opened");
+        (ids(Section::PrefixIds), ids(Section::SuffixIds))
+    }
+
+    /// Added tokens.
+    pub fn added_tokens(&self) -> Vec<AddedToken> {
+        self.parts().added_tokens().expect("checked when the automaton was opened")
+    }
+
+    /// The tokens of the vocabulary.
+    pub fn tokens(&self) -> TokenList<'_> {
+        self.parts().tokens().expect("checked when the automaton was opened")
+    }
+}
+
+/// Why a file could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The file cannot be read.
+    Io(std::io::Error),
+    /// It is not an automaton that can be run.
+    Automaton(Error),
+}
+
+impl Storage {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Storage::Mapped(map) => map,
+            Storage::Owned(bytes) => bytes.as_slice(),
+        }
+    }
+}
+
+/// The tokens of a vocabulary, in the order of their ids.
+#[derive(Debug, Clone, Copy)]
+pub struct TokenList<'a> {
+    bytes: &'a [u8],
+    offsets: &'a [u32],
+    ids: &'a [u32],
+    order: &'a [u32],
+}
+
+impl<'a> TokenList<'a> {
+    /// Number of tokens.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    fn at(&self, i: usize) -> &'a str {
+        let bytes = &self.bytes[self.offsets[i] as usize..self.offsets[i + 1] as usize];
+        std::str::from_utf8(bytes).expect("checked when the automaton was opened")
+    }
+
+    /// The token of an id; where several share it, one of them.
+    pub fn token(&self, id: u32) -> Option<&'a str> {
+        self.ids.binary_search(&id).ok().map(|i| self.at(i))
+    }
+
+    /// The id of a token.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        let found = self.order.binary_search_by(|&i| self.at(i as usize).cmp(token)).ok()?;
+        Some(self.ids[self.order[found] as usize])
+    }
+}
+
+/// The bytes of a file and where its sections are.
+struct Parts<'a> {
+    bytes: &'a [u8],
+    layout: &'a Layout,
+}
+
+impl<'a> Parts<'a> {
+    fn slice<T: AnyBitPattern>(&self, section: Section) -> Result<&'a [T], String> {
+        let bytes = &self.bytes[self.layout.range(section)];
+        bytemuck::try_cast_slice(bytes).map_err(|_| format!("the section {:?} has a wrong size", section.name()))
+    }
+
+    fn parameters(&self) -> Result<&'a Parameters, String> {
+        match self.slice(Section::Parameters)? {
+            [parameters] => Ok(parameters),
+            _ => Err("the parameters have a wrong size".into()),
+        }
+    }
+
+    fn code_points(&self) -> Result<CodePoints<'a>, String> {
+        Ok(CodePoints {
+            index: self.slice(Section::CodePointIndex)?,
+            entries: self.slice(Section::CodePointEntries)?,
+            pool: self.slice(Section::CodePointPool)?,
+        })
+    }
+
+    fn tables(&self, blocks: &'a BlockTables, added: &'a AddedTokens) -> Result<Tables<'a>, String> {
+        let parameters = self.parameters()?;
+        Ok(Tables {
+            code_points: self.code_points()?,
+            words: WordTable::new(
+                parameters.words,
+                self.slice(Section::WordSlots)?,
+                self.slice(Section::WordDisplacements)?,
+            )?,
+            long_words: WordTable::new(
+                parameters.long_words,
+                self.slice(Section::LongWordSlots)?,
+                self.slice(Section::LongWordDisplacements)?,
+            )?,
+            units: self.slice(Section::Units)?,
+            pops: self.slice(Section::Pops)?,
+            codes: self.codes()?,
+            parameters,
+            blocks,
+            added,
+        })
+    }
+
+    fn codes(&self) -> Result<Codes<'a>, String> {
+        let bits = self.parameters()?.code_bits;
+        if !(1..=24).contains(&bits) {
+            return Err("the codes have an impossible number of bits".into());
+        }
+        Ok(Codes { index: self.slice(Section::CodeIndex)?, codes: self.slice(Section::Codes)?, mask: (1 << bits) - 1 })
+    }
+
+    fn tokens(&self) -> Result<TokenList<'a>, String> {
+        let list = TokenList {
+            bytes: self.slice(Section::TokenBytes)?,
+            offsets: self.slice(Section::TokenOffsets)?,
+            ids: self.slice(Section::TokenIds)?,
+            order: self.slice(Section::TokenOrder)?,
+        };
+        Ok(list)
+    }
+
+    fn added_tokens(&self) -> Result<Vec<AddedToken>, String> {
+        let text = std::str::from_utf8(self.slice(Section::AddedTokenBytes)?).map_err(|e| e.to_string())?;
+        let records: &[AddedRecord] = self.slice(Section::AddedTokens)?;
+        records
+            .iter()
+            .map(|record| {
+                let content = text.get(record.start as usize..record.end as usize);
+                let flag = |bit: u32| record.flags >> bit & 1 != 0;
+                Ok(AddedToken {
+                    content: content.filter(|c| !c.is_empty()).ok_or("an added token lies outside its text")?.into(),
+                    id: record.id,
+                    special: flag(0),
+                    single_word: flag(1),
+                    lstrip: flag(2),
+                    rstrip: flag(3),
+                    normalized: flag(4),
+                })
+            })
+            .collect()
+    }
+
+    /// Check all that is relied on later without looking.
+    fn validate(&self) -> Result<(), String> {
+        let parameters = self.parameters()?;
+        Profile::from_code(parameters.profile).ok_or("its profile is not known")?;
+        self.code_points()?.validate()?;
+        std::str::from_utf8(self.slice(Section::Metadata)?).map_err(|_| "the metadata is not UTF-8")?;
+        self.slice::<u32>(Section::PrefixIds)?;
+        self.slice::<u32>(Section::SuffixIds)?;
+        self.validate_tokens()?;
+        let slots = self.slice(Section::WordSlots)?;
+        WordTable::<2>::new(parameters.words, slots, self.slice(Section::WordDisplacements)?)?;
+        let slots = self.slice(Section::LongWordSlots)?;
+        WordTable::<4>::new(parameters.long_words, slots, self.slice(Section::LongWordDisplacements)?)?;
+        let codes = self.codes()?;
+        let blocks = codes.codes.len() / 256;
+        if !codes.codes.len().is_multiple_of(256) || codes.index.iter().any(|&block| usize::from(block) >= blocks) {
+            return Err("the codes of the trie have a wrong size".into());
+        }
+        validate_units(self.slice(Section::Units)?, self.slice(Section::Pops)?, parameters)
+    }
+
+    fn validate_tokens(&self) -> Result<(), String> {
+        let list = self.tokens()?;
+        let count = list.ids.len();
+        let ordered = list.offsets.first() == Some(&0)
+            && list.offsets.last().map(|&last| last as usize) == Some(list.bytes.len())
+            && list.offsets.is_sorted()
+            && list.ids.is_sorted();
+        if !ordered || list.offsets.len() != count + 1 || list.order.len() != count {
+            return Err("the vocabulary has a wrong size".into());
+        }
+        if list.order.iter().any(|&i| i as usize >= count) {
+            return Err("the order of the vocabulary names a token that it does not have".into());
+        }
+        let text = std::str::from_utf8(list.bytes).map_err(|_| "the vocabulary is not UTF-8")?;
+        if list.offsets.iter().any(|&offset| !text.is_char_boundary(offset as usize)) {
+            return Err("a token of the vocabulary is not UTF-8".into());
+        }
+        Ok(())
+    }
+}
+
+/// Check that the matcher ends and stays inside: a child is one deeper than its parent, a failure link leads to a
+/// smaller depth, and a node pops at most as many tokens as the link gives up characters.
+fn validate_units(units: &[Unit], pops: &[u32], parameters: &Parameters) -> Result<(), String> {
+    let block = 1usize << parameters.code_bits;
+    let roots = [ROOT_UNIT, parameters.suffix_root];
+    if units.is_empty() || !units.len().is_multiple_of(block) || units.len() > NONE as usize / 2 {
+        return Err("the trie has a wrong size".into());
+    }
+    if pops.len() < POOL_PADDING || roots.iter().any(|&root| root as usize >= units.len()) {
+        return Err("the trie has no room for its roots or its failure pops".into());
+    }
+    let depth = depths(units, &roots)?;
+    let mut checked = HashSet::new();
+    for (unit, &own) in units.iter().zip(&depth).filter(|&(_, &depth)| depth != NONE) {
+        let length = validate_pops(Packed(unit.pops), pops, &mut checked)?;
+        if unit.failure == NONE {
+            continue;
+        }
+        let target = depth.get(unit.failure as usize).copied().unwrap_or(NONE);
+        if target >= own || length == 0 || length > (own - target) as usize {
+            return Err("a failure link of the trie leads nowhere".into());
+        }
+    }
+    Ok(())
+}
+
+/// The depth of every unit in use, NONE for the others.
+fn depths(units: &[Unit], roots: &[u32]) -> Result<Vec<u32>, String> {
+    let mut owner = vec![NONE; units.len()];
+    for (i, unit) in units.iter().enumerate().filter(|(i, unit)| unit.base != 0 && (unit.check != NONE || roots.contains(&(*i as u32)))) {
+        match owner.get_mut(unit.base as usize) {
+            Some(owner) if *owner == NONE => *owner = i as u32,
+            _ => return Err("two nodes of the trie share their children".into()),
+        }
+    }
+    let mut depth = vec![NONE; units.len()];
+    for &root in roots {
+        if units[root as usize].check != NONE {
+            return Err("a root of the trie has a parent".into());
+        }
+        depth[root as usize] = 0;
+    }
+    let mut path = Vec::new();
+    for start in 0..units.len() as u32 {
+        let mut unit = start;
+        while depth[unit as usize] == NONE && units[unit as usize].check != NONE {
+            path.push(unit);
+            let parent = owner.get(units[unit as usize].check as usize).copied().unwrap_or(NONE);
+            if parent == NONE || path.len() > units.len() {
+                return Err("a node of the trie has no parent".into());
+            }
+            unit = parent;
+        }
+        let mut reached = depth[unit as usize];
+        while let Some(unit) = path.pop() {
+            if reached == NONE {
+                return Err("a node of the trie has no root".into());
+            }
+            reached += 1;
+            depth[unit as usize] = reached;
+        }
+    }
+    Ok(depth)
+}
+
+/// Check that a packed list lies in the pool and that long ones begin with an earlier one; give its length.
+///
+/// `checked` holds the places of long lists that are known to be sound.
+fn validate_pops(packed: Packed, pops: &[u32], checked: &mut HashSet<usize>) -> Result<usize, String> {
+    let mut list = packed;
+    loop {
+        let place = list.value() as usize;
+        if list.count() >= 2 && place + POOL_PADDING > pops.len() {
+            return Err("failure pops of the trie lie outside their pool".into());
+        }
+        if list.count() < Packed::LONG || !checked.insert(place) {
+            return Ok(packed.length(pops));
+        }
+        let (length, beginning) = (pops[place] as usize, Packed(pops[place + 1]));
+        let inside = beginning.count() < 2 || beginning.value() as usize + POOL_PADDING <= pops.len();
+        let earlier = beginning.count() < Packed::LONG || (beginning.value() as usize) < place;
+        let own = if inside { length.checked_sub(beginning.length(pops)) } else { None };
+        if !earlier || own.is_none_or(|own| own == 0 || place + 2 + own > pops.len()) {
+            return Err("long failure pops of the trie are inconsistent".into());
+        }
+        list = beginning;
+    }
+}

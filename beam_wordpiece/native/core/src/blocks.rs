@@ -1,0 +1,161 @@
+//! The code point table in the form in which 64 bytes of text are looked up at once.
+//!
+//! Code points come in pages of 64, which are those that share all bytes of UTF-8 but the last. Most pages are uniform
+//! (all letters, say) and take two bits. Of a mixed page the table has, for each last byte, the bytes of what the
+//! character becomes and its class, as long as the result is one character that is no longer than the source.
+//! Everything else is marked SLOW and goes character by character through the code point table.
+//!
+//! Derived from the code point table when an automaton is opened, so the two cannot disagree.
+
+use crate::added::FirstBytes;
+use crate::code_points::{Action, Class, CodePoints};
+use crate::utf8;
+
+/// Part of a word.
+pub const WORD: u8 = 1;
+/// A word of its own.
+pub const ISOLATED: u8 = 2;
+/// The page of this lead byte is not uniform.
+pub const MIXED: u8 = 4;
+/// Dropped.
+pub const DELETED: u8 = 8;
+/// Only the code point table knows.
+pub const SLOW: u8 = 16;
+/// An added token may begin with this byte.
+pub const ADDED: u8 = 32;
+/// In the bytes of a page: no byte here, the result is shorter than the source.
+pub const NO_BYTE: u8 = 0xFF;
+
+/// A mixed page, indexed by the low six bits of the last byte of a character.
+#[derive(Debug, Clone)]
+#[repr(C, align(64))]
+pub struct Page {
+    /// What the first, second and third byte of the character become.
+    pub bytes: [[u8; 64]; 3],
+    /// Class flags.
+    pub class: [u8; 64],
+}
+
+/// See the module.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct BlockTables {
+    /// Class flags of the ASCII characters.
+    pub ascii: [u8; 128],
+    /// Class flags of the pages of two-byte characters, by the low six bits of the lead byte.
+    pub lead: [u8; 64],
+    /// Uniform pages of three-byte characters that are parts of words: bit `page % 8` of byte `page / 8`.
+    pub uniform_word: [u8; 128],
+    /// The same for words of their own.
+    pub uniform_isolated: [u8; 128],
+    /// 0x20 where capital ASCII letters become small ones, or 0.
+    pub case_bit: u8,
+    /// Mixed pages.
+    pub pages: Vec<Page>,
+    /// Mixed page of each two-byte lead (32), then of each page of three-byte characters (1024).
+    pub page_of: Vec<u16>,
+    /// Bytes above ASCII with which an added token may begin.
+    pub added_leads: Vec<u8>,
+    /// Class flags and replacement of each ASCII character for the character-wise path: byte, flags.
+    pub ascii_bytes: [u8; 128],
+}
+
+/// The place in `page_of` of the pages of three-byte characters.
+pub const THREE_BYTE_PAGES: usize = 32;
+
+impl BlockTables {
+    /// Derive the tables; `first_bytes` are the bytes with which an added token may begin.
+    pub fn new(code_points: CodePoints<'_>, first_bytes: &FirstBytes) -> BlockTables {
+        let lower = matches!(code_points.action(u32::from('A')), Action::One(a) if a.code_point() == u32::from('a'));
+        let mut tables = BlockTables {
+            ascii: [0; 128],
+            lead: [0; 64],
+            uniform_word: [0; 128],
+            uniform_isolated: [0; 128],
+            case_bit: if lower { 0x20 } else { 0 },
+            pages: Vec::new(),
+            page_of: vec![0; THREE_BYTE_PAGES + 1024],
+            added_leads: (0x80..=0xFF).filter(|&byte| first_bytes.contains(byte)).collect(),
+            ascii_bytes: [0; 128],
+        };
+        for byte in 0..128u8 {
+            tables.ascii[usize::from(byte)] = tables.ascii_class(code_points, byte);
+            tables.ascii_bytes[usize::from(byte)] =
+                if byte.is_ascii_uppercase() { byte | tables.case_bit } else { byte };
+            if first_bytes.contains(byte) {
+                tables.ascii[usize::from(byte)] |= ADDED;
+            }
+        }
+        for page in 2..32 {
+            let flags = tables.add_page(code_points, page, page as u32 * 64, 2);
+            tables.lead[page] = flags;
+        }
+        for page in 0..1024 {
+            let first = page as u32 * 64;
+            // Not in valid UTF-8 of three bytes: overlong forms and surrogates.
+            let valid = first >= 0x800 && !(0xD800..0xE000).contains(&first);
+            let flags = if valid { tables.add_page(code_points, THREE_BYTE_PAGES + page, first, 3) } else { WORD };
+            match flags {
+                WORD => tables.uniform_word[page / 8] |= 1 << (page % 8),
+                ISOLATED => tables.uniform_isolated[page / 8] |= 1 << (page % 8),
+                _ => {}
+            }
+        }
+        tables
+    }
+
+    /// Flags of an ASCII character. Block code changes nothing in ASCII but the case of letters and white space, which
+    /// is never part of a word.
+    fn ascii_class(&self, code_points: CodePoints<'_>, byte: u8) -> u8 {
+        let expected = if byte.is_ascii_uppercase() { byte | self.case_bit } else { byte };
+        match code_points.action(u32::from(byte)) {
+            Action::Delete { barrier: false } => DELETED,
+            Action::One(output) if output.class() == Class::Space => 0,
+            Action::One(output) if output.code_point() == u32::from(expected) && byte != 0 => flags(output.class()),
+            _ => SLOW,
+        }
+    }
+
+    /// The flags of a uniform page, or MIXED after adding the page.
+    fn add_page(&mut self, code_points: CodePoints<'_>, number: usize, first: u32, length: usize) -> u8 {
+        let kept = |c: u32| match code_points.action(c) {
+            Action::One(output) if output.code_point() == c => flags(output.class()),
+            _ => MIXED,
+        };
+        let uniform = kept(first);
+        if matches!(uniform, WORD | ISOLATED) && (first..first + 64).all(|c| kept(c) == uniform) {
+            return uniform;
+        }
+        let mut page = Page { bytes: [[NO_BYTE; 64]; 3], class: [0; 64] };
+        for low in 0..64 {
+            let Action::One(output) = code_points.action(first + low as u32) else {
+                let deleted = code_points.action(first + low as u32) == Action::Delete { barrier: false };
+                let stripped = code_points.action(first + low as u32) == Action::Delete { barrier: true };
+                page.class[low] = if deleted || stripped { 0 } else { SLOW };
+                continue;
+            };
+            let (bytes, n) = utf8::encode(output.code_point());
+            let class = flags(output.class());
+            // A word of its own ends after its last byte, which must stay where it is.
+            if n > length || class == ISOLATED && n != length || output.code_point() == 0 {
+                page.class[low] = SLOW;
+                continue;
+            }
+            page.class[low] = class;
+            for (target, &byte) in page.bytes.iter_mut().zip(&bytes[..n]) {
+                target[low] = byte;
+            }
+        }
+        self.page_of[number] = self.pages.len() as u16;
+        self.pages.push(page);
+        MIXED
+    }
+}
+
+fn flags(class: Class) -> u8 {
+    match class {
+        Class::Space => 0,
+        Class::Word => WORD,
+        Class::Punctuation | Class::Ideograph => ISOLATED,
+    }
+}

@@ -1,0 +1,191 @@
+//! A chunk: about 16 KB of normalized text of one document or many, and where its words are.
+
+use crate::code_points::{Class, Output};
+use crate::simd::{Mask, Simd};
+use crate::utf8;
+
+/// Bytes at which a chunk is full. What a chunk needs then stays in the first-level cache; larger ones gain nothing.
+pub const CHUNK: usize = 16 * 1024;
+/// Room that is always there for one block and what a vector instruction may write or read behind it.
+const SLACK: usize = 1024;
+/// First byte of the pseudo word that stands for a token that was found already; it occurs in no text.
+pub const TOKEN_MARK: u8 = 0xFF;
+/// Bytes of a pseudo word: the mark and the id.
+pub const TOKEN_BYTES: usize = 5;
+
+/// What the bytes of a block are, after normalization and before what is dropped is dropped.
+#[derive(Debug, Clone, Copy)]
+pub struct WordMasks {
+    /// All bytes of characters that are part of a word.
+    pub word: Mask,
+    /// First bytes of characters that are words of their own.
+    pub first: Mask,
+    /// Last bytes of characters that are words of their own.
+    pub last: Mask,
+    /// Bytes that stay.
+    pub keep: Mask,
+}
+
+/// See the module. Word `i` is `bytes[starts[i]..ends[i]]`.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    /// Normalized text, white space included, without separation between documents.
+    pub bytes: Vec<u8>,
+    /// Bytes in use.
+    pub len: usize,
+    /// First byte of each word.
+    pub starts: Vec<u32>,
+    /// End of each word.
+    pub ends: Vec<u32>,
+    /// Words that have begun.
+    begun: usize,
+    /// Words that have ended; at most one more has begun.
+    ended: usize,
+    /// The last character is part of a word that may go on (0 or 1).
+    in_word: Mask,
+    /// The last character is a word of its own whose end is not written yet (0 or 1).
+    after_isolated: Mask,
+}
+
+impl Chunk {
+    /// Make room for another block, and what `bytes` more bytes need.
+    #[inline(always)]
+    pub fn reserve(&mut self, bytes: usize) {
+        let needed = self.len + bytes + SLACK;
+        if self.bytes.len() < needed {
+            self.grow(needed);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, needed: usize) {
+        let size = (needed * 3 / 2).next_multiple_of(64);
+        self.bytes.resize(size, 0);
+        // A word has a byte at least.
+        self.starts.resize(size, 0);
+        self.ends.resize(size, 0);
+    }
+
+    /// Number of words that are complete.
+    pub fn words(&self) -> usize {
+        self.ended
+    }
+
+    /// True when it is time to look the words up.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.len >= CHUNK
+    }
+
+    /// Add a block. The caller has reserved room.
+    #[inline(always)]
+    pub fn emit<S: Simd>(&mut self, simd: S, block: S::Block, masks: WordMasks) {
+        let keep = masks.keep;
+        let count = keep.count_ones();
+        if count == 0 {
+            return;
+        }
+        let compressed = |mask| simd.compress_mask(mask, keep);
+        let (word, first, last) = (compressed(masks.word), compressed(masks.first), compressed(masks.last));
+        let inside = Mask::MAX >> (64 - count);
+        let before = word << 1 | self.in_word;
+        let starts = (word & !before | first) & inside;
+        let ends = (before & !word | last << 1 | self.after_isolated) & inside;
+        self.in_word = word >> (count - 1) & 1;
+        self.after_isolated = last >> (count - 1) & 1;
+        let base = self.len as u32;
+        simd.compress(block, keep, window(&mut self.bytes, self.len));
+        simd.positions(starts, base, window(&mut self.starts, self.begun));
+        simd.positions(ends, base, window(&mut self.ends, self.ended));
+        self.begun += starts.count_ones() as usize;
+        self.ended += ends.count_ones() as usize;
+        self.len += count as usize;
+    }
+
+    /// Add one character.
+    #[inline(always)]
+    pub fn push(&mut self, c: u32, class: Class) {
+        let isolated = matches!(class, Class::Punctuation | Class::Ideograph);
+        let word = class == Class::Word;
+        if self.after_isolated != 0 || self.in_word != 0 && !word {
+            self.ends[self.ended] = self.len as u32;
+            self.ended += 1;
+        }
+        if isolated || word && self.in_word == 0 {
+            self.starts[self.begun] = self.len as u32;
+            self.begun += 1;
+        }
+        self.in_word = Mask::from(word);
+        self.after_isolated = Mask::from(isolated);
+        let (bytes, n) = utf8::encode(c);
+        window::<u8, 4>(&mut self.bytes, self.len).copy_from_slice(&bytes);
+        self.len += n;
+    }
+
+    /// The same for an output of normalization.
+    #[inline(always)]
+    pub fn push_output(&mut self, output: Output) {
+        self.push(output.code_point(), output.class());
+    }
+
+    /// End the word that is open, if one is: the text goes on with something else.
+    #[inline(always)]
+    pub fn end_word(&mut self) {
+        if self.in_word | self.after_isolated != 0 {
+            self.ends[self.ended] = self.len as u32;
+            self.ended += 1;
+        }
+        self.in_word = 0;
+        self.after_isolated = 0;
+    }
+
+    /// Add a token that was found already, as a word that is in no vocabulary.
+    pub fn push_token(&mut self, id: u32) {
+        self.reserve(TOKEN_BYTES);
+        self.end_word();
+        self.starts[self.begun] = self.len as u32;
+        self.begun += 1;
+        self.bytes[self.len] = TOKEN_MARK;
+        self.bytes[self.len + 1..self.len + TOKEN_BYTES].copy_from_slice(&id.to_le_bytes());
+        self.len += TOKEN_BYTES;
+        self.ends[self.ended] = self.len as u32;
+        self.ended += 1;
+    }
+
+    /// Forget the complete words (all that have ended) and move the open one to the beginning. Of one that is longer than `longest_word`
+    /// bytes only so much is kept as shows that it is too long.
+    pub fn carry_open_word(&mut self, longest_word: usize) {
+        if self.begun > self.ended && self.in_word != 0 {
+            let start = self.starts[self.ended] as usize;
+            let kept = (self.len - start).min(longest_word + 1);
+            self.bytes.copy_within(start..start + kept, 0);
+            self.len = kept;
+            self.starts[0] = 0;
+            self.begun = 1;
+        } else {
+            self.len = 0;
+            self.begun = 0;
+        }
+        self.ended = 0;
+    }
+
+    /// Write the end of a word that is complete though nothing has followed it yet.
+    pub fn end_isolated(&mut self) {
+        if self.after_isolated != 0 {
+            self.ends[self.ended] = self.len as u32;
+            self.ended += 1;
+            self.after_isolated = 0;
+        }
+    }
+
+    /// Forget everything.
+    pub fn clear(&mut self) {
+        (self.len, self.begun, self.ended, self.in_word, self.after_isolated) = (0, 0, 0, 0, 0);
+    }
+}
+
+/// `N` elements from this place on.
+#[inline(always)]
+fn window<T, const N: usize>(buffer: &mut [T], at: usize) -> &mut [T; N] {
+    (&mut buffer[at..at + N]).try_into().expect("the range has this length")
+}

@@ -1,0 +1,195 @@
+//! A vocabulary becomes the bytes of an automaton file.
+
+use crate::added::AddedTokens;
+use crate::automaton::{AddedRecord, Parameters};
+use crate::code_points::CodePointsBuf;
+use crate::double_array::{DoubleArray, Packed};
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::format::{self, Section};
+use crate::options::{AddedToken, Options, Vocabulary};
+use crate::profile::Tables;
+use crate::trie::Trie;
+use crate::utf8;
+use crate::word_table::{VALUE_LIMIT, WordTableBuf, key, key_bytes};
+use bytemuck::cast_slice;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Compile a vocabulary. The same vocabulary gives the same bytes.
+pub fn compile(vocabulary: &Vocabulary) -> Result<Vec<u8>, Error> {
+    let options = &vocabulary.options;
+    let unk_id = check(vocabulary)?;
+    let tables = Tables::of(options.profile);
+    let code_points = CodePointsBuf::build(tables, options);
+    let reach = Reach { tables, options };
+    let trie = Trie::build(&vocabulary.tokens, &options.continuing_subword_prefix, |text| reach.word(text));
+    let array = DoubleArray::build(&trie, &Failure::build(&trie));
+    let words = reach.whole_words(&vocabulary.tokens);
+    let (short, long) = (words_of::<2>(&words, 1), words_of::<4>(&words, key_bytes(2) + 1));
+    let parameters = Parameters {
+        words: short.shape,
+        long_words: long.shape,
+        unk_id,
+        max_input_chars_per_word: options.max_input_chars_per_word,
+        suffix_root: array.suffix_root,
+        code_bits: array.bits,
+        split_hangul: u32::from(options.strip_accents),
+        nodes: trie.len() as u32,
+        profile: options.profile.code(),
+        reserved: 0,
+    };
+    AddedTokens::new(&vocabulary.added_tokens, &parameters, code_points.view())?;
+    let list = list_tokens(&vocabulary.tokens)?;
+    let (added, added_bytes) = list_added(&vocabulary.added_tokens);
+    let contents: [&[u8]; Section::ALL.len()] = [
+        bytemuck::bytes_of(&parameters),
+        vocabulary.metadata.as_bytes(),
+        &list.bytes,
+        cast_slice(&list.offsets),
+        cast_slice(&list.ids),
+        cast_slice(&list.order),
+        cast_slice(&code_points.index),
+        cast_slice(&code_points.entries),
+        cast_slice(&code_points.pool),
+        cast_slice(&short.slots),
+        &short.displacements,
+        cast_slice(&long.slots),
+        &long.displacements,
+        cast_slice(&array.code_index),
+        cast_slice(&array.codes),
+        cast_slice(&array.units),
+        cast_slice(&array.pool),
+        cast_slice(&added),
+        &added_bytes,
+        cast_slice(&vocabulary.prefix_ids),
+        cast_slice(&vocabulary.suffix_ids),
+    ];
+    Ok(format::write(fingerprint(vocabulary, unk_id), &contents))
+}
+
+/// Refuse what cannot be compiled; give the id of the unknown token.
+fn check(vocabulary: &Vocabulary) -> Result<u32, Error> {
+    let refuse = |message: String| Err(Error::Vocabulary(message));
+    let ids = vocabulary.tokens.iter().map(|(token, id)| (token, *id));
+    let added = vocabulary.added_tokens.iter().map(|token| (&token.content, token.id));
+    if let Some((token, id)) = ids.chain(added).find(|&(_, id)| id >= Packed::LIMIT) {
+        return refuse(format!("token {token:?} has id {id}; ids have to be below {}", Packed::LIMIT));
+    }
+    let unk_token = &vocabulary.options.unk_token;
+    match vocabulary.tokens.iter().find(|(token, _)| token == unk_token) {
+        Some((_, id)) => Ok(*id),
+        None => refuse(format!(
+            "the vocabulary has no unknown token {unk_token:?}: add it, or name the one it has (unk_token)"
+        )),
+    }
+}
+
+/// Which strings can occur in a text after normalization and word splitting.
+struct Reach<'a> {
+    tables: &'static Tables,
+    options: &'a Options,
+}
+
+impl Reach<'_> {
+    /// Whether a string can be part of a word, or is a word of its own.
+    fn word(&self, text: &str) -> bool {
+        let alone = text.chars().nth(1).is_none();
+        text.chars().map(u32::from).all(|c| {
+            let splits = self.tables.whitespace.contains(c) || self.tables.punctuation.contains(c) && !alone;
+            !splits && !(self.options.strip_accents && utf8::is_hangul_syllable(c))
+        })
+    }
+
+    /// The tokens that are whole words, spelled as the normalized text has them: with Hangul syllables whole.
+    fn whole_words(&self, tokens: &[(String, u32)]) -> Vec<(String, u32)> {
+        let limit = self.options.max_input_chars_per_word as usize;
+        let fits = |token: &str| !token.is_empty() && !token.contains('\0') && token.chars().count() <= limit;
+        tokens
+            .iter()
+            .filter(|(token, id)| *id < VALUE_LIMIT && fits(token) && self.word(token))
+            .map(|(token, id)| {
+                (if self.options.strip_accents { utf8::compose_hangul(token) } else { token.clone() }, *id)
+            })
+            .collect()
+    }
+}
+
+/// A table of the words that have this many bytes at least and fit.
+fn words_of<const W: usize>(words: &[(String, u32)], shortest: usize) -> WordTableBuf<W> {
+    let fits = |word: &str| (shortest..=key_bytes(W)).contains(&word.len());
+    let keys: Vec<([u64; W], u32)> =
+        words.iter().filter(|(word, _)| fits(word)).map(|(word, id)| (key(word.as_bytes()), *id)).collect();
+    WordTableBuf::build(&keys)
+}
+
+/// The vocabulary as it is stored.
+struct StoredTokens {
+    bytes: Vec<u8>,
+    offsets: Vec<u32>,
+    ids: Vec<u32>,
+    order: Vec<u32>,
+}
+
+fn list_tokens(tokens: &[(String, u32)]) -> Result<StoredTokens, Error> {
+    let mut by_id: Vec<&(String, u32)> = tokens.iter().collect();
+    by_id.sort_unstable_by_key(|(token, id)| (*id, token.as_str()));
+    let mut stored = StoredTokens { bytes: vec![], offsets: vec![0], ids: vec![], order: vec![] };
+    for (token, id) in &by_id {
+        stored.bytes.extend_from_slice(token.as_bytes());
+        let end = u32::try_from(stored.bytes.len())
+            .map_err(|_| Error::Vocabulary("the vocabulary has more than 4 GiB of text".into()))?;
+        stored.offsets.push(end);
+        stored.ids.push(*id);
+    }
+    stored.order = (0..by_id.len() as u32).collect();
+    stored.order.sort_unstable_by_key(|&i| by_id[i as usize].0.as_str());
+    if let Some(pair) = stored.order.windows(2).find(|pair| by_id[pair[0] as usize].0 == by_id[pair[1] as usize].0) {
+        return Err(Error::Vocabulary(format!("token {:?} occurs twice", by_id[pair[0] as usize].0)));
+    }
+    Ok(stored)
+}
+
+fn list_added(tokens: &[AddedToken]) -> (Vec<AddedRecord>, Vec<u8>) {
+    let mut bytes = Vec::new();
+    let records = tokens.iter().map(|token| {
+        let start = bytes.len() as u32;
+        bytes.extend_from_slice(token.content.as_bytes());
+        AddedRecord { start, end: bytes.len() as u32, id: token.id, flags: flags(token) }
+    });
+    (records.collect(), bytes)
+}
+
+fn flags(token: &AddedToken) -> u32 {
+    [token.special, token.single_word, token.lstrip, token.rstrip, token.normalized]
+        .iter()
+        .rev()
+        .fold(0, |flags, &flag| flags << 1 | u32::from(flag))
+}
+
+/// A hash of all that has an influence on ids, tokens and decoding, whatever the order it was given in.
+fn fingerprint(vocabulary: &Vocabulary, unk_id: u32) -> [u8; 16] {
+    let options = &vocabulary.options;
+    let mut hash = Xxh3::new();
+    let mut text = |text: &str| {
+        hash.update(&(text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    };
+    text(options.profile.name());
+    text(&options.continuing_subword_prefix);
+    let mut tokens: Vec<&(String, u32)> = vocabulary.tokens.iter().collect();
+    tokens.sort_unstable();
+    for (token, id) in tokens {
+        text(token);
+        text(&id.to_string());
+    }
+    let mut added: Vec<&AddedToken> = vocabulary.added_tokens.iter().collect();
+    added.sort_unstable_by_key(|token| &token.content);
+    for token in added {
+        text(&token.content);
+        text(&format!("{} {}", token.id, flags(token)));
+    }
+    let switches = [options.lowercase, options.strip_accents, options.clean_text, options.handle_chinese_chars];
+    text(&format!("{switches:?} {unk_id} {}", options.max_input_chars_per_word));
+    text(&format!("{:?} {:?}", vocabulary.prefix_ids, vocabulary.suffix_ids));
+    hash.digest128().to_be_bytes()
+}

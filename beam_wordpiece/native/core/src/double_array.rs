@@ -1,0 +1,334 @@
+//! The automaton in the form that the matcher runs: a double array over codes of code points.
+//!
+//! The child of a node by code `c` stands at `base ^ c`, if the unit there names that base in `check`; every base is
+//! used by one node. A unit also holds the failure link (as a unit number) and the failure pops of its node.
+
+use crate::failure::{Failure, List, Pops};
+use crate::trie::{NONE, Node, ROOT, Trie};
+use std::collections::HashMap;
+
+/// One node, 16 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Unit {
+    /// Base of the parent; NONE for roots and unused units, never 0.
+    pub check: u32,
+    /// Where the children are; 0 for a node without children.
+    pub base: u32,
+    /// Unit of the failure link, or NONE.
+    pub failure: u32,
+    /// The failure pops, see [`Packed`].
+    pub pops: u32,
+}
+
+/// Failure pops in 32 bits: a count (4 bits) and a value (28 bits).
+///
+/// 0: none. 1: the value is the token. 2 to 14: the value is where the tokens stand in the pool. 15: the value is where
+/// the pool has a long list: its length, the packed list that it begins with, and the tokens that come after that one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packed(pub u32);
+
+impl Packed {
+    /// No pops.
+    pub const EMPTY: Packed = Packed(0);
+    /// Count of a list whose length stands in the pool.
+    pub const LONG: u32 = 15;
+    /// Ids and places in the pool are below this.
+    pub const LIMIT: u32 = 1 << 28;
+
+    /// The count: 15 for a long list.
+    #[inline(always)]
+    pub fn count(self) -> u32 {
+        self.0 >> 28
+    }
+
+    /// The token, or a place in the pool.
+    #[inline(always)]
+    pub fn value(self) -> u32 {
+        self.0 & (Packed::LIMIT - 1)
+    }
+
+    /// Number of tokens.
+    #[inline(always)]
+    pub fn length(self, pool: &[u32]) -> usize {
+        if self.count() == Packed::LONG { pool[self.value() as usize] as usize } else { self.count() as usize }
+    }
+}
+
+/// Entries at the end of the pool that no list uses, so that a vector may be loaded from the place of any list.
+pub const POOL_PADDING: usize = 16;
+/// Unit of the root `r`. Unit 0 stays unused.
+pub const ROOT_UNIT: u32 = 1;
+/// The code of a code point that is on no edge: a surrogate, so no text contains it.
+const NEVER: u32 = 0xDFFF;
+/// The codes of supplementary code points: surrogates first, then what is above the basic plane.
+fn supplementary_codes() -> impl Iterator<Item = u32> {
+    (0xD800..NEVER).chain(0x1_0000..)
+}
+
+/// Codes of code points: a code point of the basic plane is its own code; supplementary ones that the vocabulary uses
+/// have codes that no text in the basic plane can produce, so that the array need not span all of Unicode.
+#[derive(Debug, Clone, Copy)]
+pub struct Codes<'a> {
+    /// Block of each 256 supplementary code points.
+    pub index: &'a [u16],
+    /// 256 codes a block.
+    pub codes: &'a [u32],
+    /// 2^bits - 1: a greater code is replaced by this one. Either there is none, or the vocabulary does not use it.
+    pub mask: u32,
+}
+
+impl Codes<'_> {
+    /// The code of a code point (any number below 0x200000).
+    #[inline(always)]
+    pub fn code(&self, c: u32) -> u32 {
+        let code = if c < 0x1_0000 { c } else { self.supplementary(c) };
+        code.min(self.mask)
+    }
+
+    /// The code of a code point above the basic plane.
+    pub fn supplementary(&self, c: u32) -> u32 {
+        let place = c as usize - 0x1_0000;
+        self.index.get(place / 256).map_or(NEVER, |&block| self.codes[usize::from(block) * 256 + place % 256])
+    }
+}
+
+/// The double array as it is made.
+#[derive(Debug)]
+pub struct DoubleArray {
+    /// A multiple of 2^bits units.
+    pub units: Vec<Unit>,
+    /// Tokens of the failure pops.
+    pub pool: Vec<u32>,
+    /// Unit of the suffix root `r#`.
+    pub suffix_root: u32,
+    /// See [`Codes`].
+    pub code_index: Vec<u16>,
+    /// See [`Codes`].
+    pub codes: Vec<u32>,
+    /// Codes are below 2^bits.
+    pub bits: u32,
+}
+
+impl DoubleArray {
+    /// Lay out a trie with its failure links and pops.
+    pub fn build(trie: &Trie, failure: &Failure) -> DoubleArray {
+        let (code_index, codes, bits) = assign_codes(trie);
+        let view = Codes { index: &code_index, codes: &codes, mask: (1 << bits) - 1 };
+        let mut layout = Layout::new(bits);
+        let suffix_root = if trie.suffix_root == ROOT { ROOT_UNIT } else { ROOT_UNIT + 1 };
+        (0..=suffix_root).for_each(|unit| layout.take(unit));
+        let mut position = vec![NONE; trie.len()];
+        position[ROOT as usize] = ROOT_UNIT;
+        position[trie.suffix_root as usize] = suffix_root;
+        let mut base = vec![0; trie.len()];
+        // Nodes with many children first, while there is room; those with one child then fill the holes.
+        let mut order: Vec<Node> = (0..trie.len() as Node).filter(|&u| trie.children[u as usize] > 0).collect();
+        order.sort_by_key(|&u| std::cmp::Reverse(trie.children[u as usize]));
+        let mut edges = Vec::new();
+        for u in order {
+            edges.clear();
+            edges.extend(trie.children(u).map(|v| view.code(trie.label[v as usize])));
+            let found = layout.place(&edges);
+            base[u as usize] = found;
+            for (v, code) in trie.children(u).zip(&edges) {
+                position[v as usize] = found ^ code;
+            }
+        }
+        let mut units = vec![Unit { check: NONE, base: 0, failure: NONE, pops: 0 }; layout.free.len()];
+        let mut pool = PopsPool::default();
+        for u in ROOT..trie.len() as Node {
+            for v in trie.children(u) {
+                units[position[v as usize] as usize].check = base[u as usize];
+            }
+            let unit = &mut units[position[u as usize] as usize];
+            unit.base = base[u as usize];
+            let link = failure.link[u as usize];
+            unit.failure = if link == NONE { NONE } else { position[link as usize] };
+            unit.pops = pool.pack(&failure.lists, failure.pops[u as usize]).0;
+        }
+        pool.words.extend([0; POOL_PADDING]);
+        DoubleArray { units, pool: pool.words, suffix_root, code_index, codes, bits }
+    }
+}
+
+/// Give every supplementary code point of the trie a code, and find how many bits codes have.
+fn assign_codes(trie: &Trie) -> (Vec<u16>, Vec<u32>, u32) {
+    let mut supplementary: Vec<u32> = trie.label.iter().copied().filter(|&c| c >= 0x1_0000).collect();
+    supplementary.sort_unstable();
+    supplementary.dedup();
+    let mut index = vec![0u16; (0x11_0000 - 0x1_0000) / 256];
+    let mut codes = vec![NEVER; 256];
+    let mut greatest = trie.label.iter().copied().filter(|&c| c < 0x1_0000).max().unwrap_or(0);
+    for (c, code) in supplementary.into_iter().zip(supplementary_codes()) {
+        let place = c as usize - 0x1_0000;
+        if index[place / 256] == 0 {
+            index[place / 256] = (codes.len() / 256) as u16;
+            codes.resize(codes.len() + 256, NEVER);
+        }
+        codes[usize::from(index[place / 256]) * 256 + place % 256] = code;
+        greatest = greatest.max(code);
+    }
+    // In the basic plane no code is ever greater than 0xFFFF; otherwise the last code has to stay unused.
+    let bits = if (0x8000..0x1_0000).contains(&greatest) { 16 } else { 32 - (greatest + 1).leading_zeros() };
+    (index, codes, bits.max(4))
+}
+
+/// Which units and bases are free, the free units in a list.
+struct Layout {
+    block: usize,
+    free: Vec<bool>,
+    base_used: Vec<bool>,
+    next: Vec<u32>,
+    previous: Vec<u32>,
+    head: u32,
+    tail: u32,
+    /// Where in the list the search goes on when its beginning has only small holes.
+    cursor: u32,
+}
+
+/// Free units that are tried from the beginning of the list, and from the cursor, before the array grows.
+const TRIES: usize = 2048;
+/// The same for the few nodes with many children, which come first and decide how many blocks there are.
+const TRIES_WIDE: usize = 1 << 17;
+/// So many children are many.
+const WIDE: usize = 64;
+
+impl Layout {
+    fn new(bits: u32) -> Layout {
+        let mut layout = Layout {
+            block: 1 << bits,
+            free: vec![],
+            base_used: vec![],
+            next: vec![],
+            previous: vec![],
+            head: NONE,
+            tail: NONE,
+            cursor: NONE,
+        };
+        layout.grow();
+        layout
+    }
+
+    fn grow(&mut self) {
+        let first = self.free.len() as u32;
+        let end = first + self.block as u32;
+        self.free.resize(end as usize, true);
+        self.base_used.resize(end as usize, false);
+        self.next.extend((first + 1..end).chain([NONE]));
+        self.previous.extend([self.tail].into_iter().chain(first..end - 1));
+        match self.tail {
+            NONE => self.head = first,
+            tail => self.next[tail as usize] = first,
+        }
+        self.tail = end - 1;
+        self.cursor = first;
+    }
+
+    fn take(&mut self, unit: u32) {
+        let (before, after) = (self.previous[unit as usize], self.next[unit as usize]);
+        match before {
+            NONE => self.head = after,
+            _ => self.next[before as usize] = after,
+        }
+        match after {
+            NONE => self.tail = before,
+            _ => self.previous[after as usize] = before,
+        }
+        if self.cursor == unit {
+            self.cursor = after;
+        }
+        self.free[unit as usize] = false;
+    }
+
+    /// Find a base under which all these codes are free, and take them.
+    fn place(&mut self, codes: &[u32]) -> u32 {
+        let base = loop {
+            if let Some((base, _)) = self.search(codes, self.head) {
+                break base;
+            }
+            if let Some((base, slot)) = self.search(codes, self.cursor) {
+                self.cursor = slot;
+                break base;
+            }
+            // The holes before the cursor are for nodes with fewer children.
+            self.cursor = self.skip(self.cursor);
+            if self.cursor == NONE {
+                self.grow();
+            }
+        };
+        self.base_used[base as usize] = true;
+        codes.iter().for_each(|code| self.take(base ^ code));
+        base
+    }
+
+    fn search(&self, codes: &[u32], from: u32) -> Option<(u32, u32)> {
+        let mut slot = from;
+        for _ in 0..if codes.len() < WIDE { TRIES } else { TRIES_WIDE } {
+            if slot == NONE {
+                return None;
+            }
+            let base = slot ^ codes[0];
+            if base != 0
+                && !self.base_used[base as usize]
+                && codes[1..].iter().all(|code| self.free[(base ^ code) as usize])
+            {
+                return Some((base, slot));
+            }
+            slot = self.next[slot as usize];
+        }
+        None
+    }
+
+    fn skip(&self, from: u32) -> u32 {
+        (0..TRIES).fold(from, |slot, _| if slot == NONE { NONE } else { self.next[slot as usize] })
+    }
+}
+
+/// The pool of failure pops while it is made.
+#[derive(Default)]
+struct PopsPool {
+    words: Vec<u32>,
+    short: HashMap<Vec<u32>, u32>,
+    packed: HashMap<List, Packed>,
+}
+
+impl PopsPool {
+    /// Pack a list. The list of a node extends that of its parent, which is packed before it: a long list repeats
+    /// nothing of that, so all of them together stay linear in the characters of the vocabulary.
+    fn pack(&mut self, lists: &Pops, list: List) -> Packed {
+        if let Some(&packed) = self.packed.get(&list) {
+            return packed;
+        }
+        let packed = match lists.length(list) {
+            0 => Packed::EMPTY,
+            1 => Packed(1 << 28 | lists.tokens(list)[0]),
+            length if length < Packed::LONG as usize => {
+                let words = &mut self.words;
+                let place = *self.short.entry(lists.tokens(list)).or_insert_with_key(|tokens| {
+                    words.extend_from_slice(tokens);
+                    (words.len() - tokens.len()) as u32
+                });
+                Packed((length as u32) << 28 | place)
+            }
+            length => {
+                let mut own = Vec::new();
+                let mut rest = list;
+                while let Some((before, token)) = lists.split_last(rest) {
+                    own.push(token);
+                    rest = before;
+                    if self.packed.contains_key(&rest) || lists.length(rest) < Packed::LONG as usize {
+                        break;
+                    }
+                }
+                let beginning = self.pack(lists, rest);
+                let place = self.words.len() as u32;
+                self.words.extend([length as u32, beginning.0]);
+                self.words.extend(own.iter().rev());
+                Packed(Packed::LONG << 28 | place)
+            }
+        };
+        self.packed.insert(list, packed);
+        packed
+    }
+}

@@ -1,0 +1,163 @@
+//! Texts in, ids out: the passes, chunk by chunk, over documents of any length.
+
+use crate::automaton::{Automaton, Tables};
+use crate::chunk::Chunk;
+use crate::error::Error;
+use crate::exact::Exact;
+use crate::lookup::Lookup;
+use crate::normalizer::{Position, Stop, normalize};
+use crate::simd::portable::Portable;
+use crate::simd::{Level, Simd};
+use crate::walk::Pieces;
+
+/// How texts are encoded.
+#[derive(Debug, Clone, Copy)]
+pub struct EncodeOptions {
+    /// Put the template's tokens around every text.
+    pub add_special_tokens: bool,
+    /// Invalid UTF-8 is an error; otherwise each invalid part is read as U+FFFD.
+    pub strict: bool,
+    /// The vector instructions to use.
+    pub level: Level,
+}
+
+/// Ids of many texts.
+#[derive(Debug, Default)]
+pub struct Encoded {
+    /// Ids of all texts, one after the other.
+    pub ids: Vec<u32>,
+    /// End of the ids of each text.
+    pub ends: Vec<u64>,
+    /// Texts in which invalid UTF-8 was replaced.
+    pub invalid: usize,
+}
+
+/// Buffers that are used again from one call to the next. They do not grow with the text.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    chunk: Chunk,
+    position: Position,
+    exact: Exact,
+    lookup: Lookup,
+    pieces: Pieces,
+    /// For each text that has ended in the chunk: number of words before its end.
+    text_ends: Vec<u32>,
+}
+
+/// Text ends that wait at most, so that many empty texts do not fill memory.
+const MOST_TEXT_ENDS: usize = 4096;
+
+/// Encode texts; None is a text that is not there and has no ids, not even those of the template.
+pub fn encode<'t>(
+    automaton: &Automaton,
+    texts: impl Iterator<Item = Option<&'t [u8]>>,
+    options: &EncodeOptions,
+    workspace: &mut Workspace,
+    out: &mut Encoded,
+) -> Result<(), Error> {
+    let (prefix, suffix) = if options.add_special_tokens { automaton.template() } else { (&[][..], &[][..]) };
+    let job = Job { tables: automaton.tables(), prefix, suffix, strict: options.strict };
+    match options.level {
+        Level::Portable => job.run(Portable, texts, workspace, out),
+    }
+}
+
+struct Job<'a> {
+    tables: Tables<'a>,
+    prefix: &'a [u32],
+    suffix: &'a [u32],
+    strict: bool,
+}
+
+impl Job<'_> {
+    #[inline(always)]
+    fn run<'t, S: Simd>(
+        &self,
+        simd: S,
+        texts: impl Iterator<Item = Option<&'t [u8]>>,
+        workspace: &mut Workspace,
+        out: &mut Encoded,
+    ) -> Result<(), Error> {
+        workspace.chunk.clear();
+        workspace.text_ends.clear();
+        for (row, text) in texts.enumerate() {
+            if let Some(text) = text {
+                self.text(simd, text, row, workspace, out)?;
+            }
+            workspace.text_ends.push(workspace.chunk.words() as u32);
+            if workspace.chunk.is_full() || workspace.text_ends.len() >= MOST_TEXT_ENDS {
+                self.flush(workspace, out);
+            }
+        }
+        self.flush(workspace, out);
+        Ok(())
+    }
+
+    /// Add one text to the chunk, emptying that as often as needed.
+    #[inline(always)]
+    fn text<S: Simd>(
+        &self,
+        simd: S,
+        text: &[u8],
+        row: usize,
+        workspace: &mut Workspace,
+        out: &mut Encoded,
+    ) -> Result<(), Error> {
+        self.prefix.iter().for_each(|&id| workspace.chunk.push_token(id));
+        workspace.position.restart();
+        workspace.exact.clear();
+        loop {
+            let Workspace { chunk, position, exact, .. } = workspace;
+            let stop = if self.tables.added.normalized.is_empty() {
+                normalize(simd, &self.tables, text, position, chunk)
+            } else {
+                exact.normalize(&self.tables, text, position, chunk)
+            };
+            if let Some(position) = position.invalid
+                && self.strict
+            {
+                return Err(Error::InvalidText { row, position });
+            }
+            match stop {
+                Stop::End => break,
+                Stop::Full => self.flush(workspace, out),
+            }
+        }
+        out.invalid += usize::from(workspace.position.invalid.is_some());
+        self.suffix.iter().for_each(|&id| workspace.chunk.push_token(id));
+        Ok(())
+    }
+
+    /// Match the complete words of the chunk and append their ids.
+    #[inline(never)]
+    fn flush(&self, workspace: &mut Workspace, out: &mut Encoded) {
+        let Workspace { chunk, lookup, pieces, text_ends, .. } = workspace;
+        chunk.end_isolated();
+        lookup.run(&self.tables, chunk);
+        pieces.run(&self.tables, chunk, &lookup.misses);
+        merge(lookup, pieces, text_ends, out);
+        text_ends.clear();
+        // Four bytes a character at most: so many bytes have more characters than a word may.
+        chunk.carry_open_word(4 * self.tables.parameters.max_input_chars_per_word as usize);
+    }
+}
+
+/// The fourth pass: ids of found words and pieces of the others in the order of the words, and the ends of texts.
+fn merge(lookup: &Lookup, pieces: &Pieces, text_ends: &[u32], out: &mut Encoded) {
+    out.ids.reserve(lookup.ids.len() + pieces.ids.len());
+    let mut text_ends = text_ends.iter().copied().peekable();
+    let (mut word, mut piece) = (0, 0);
+    for (&miss, &end) in lookup.misses.iter().zip(&pieces.ends) {
+        // A text that ends after word `miss` ends after its pieces.
+        while let Some(at) = text_ends.next_if(|&at| at <= miss) {
+            out.ends.push((out.ids.len() + at as usize - word) as u64);
+        }
+        out.ids.extend_from_slice(&lookup.ids[word..miss as usize]);
+        out.ids.extend_from_slice(&pieces.ids[piece..end as usize]);
+        (word, piece) = (miss as usize + 1, end as usize);
+    }
+    for at in text_ends {
+        out.ends.push((out.ids.len() + at as usize - word) as u64);
+    }
+    out.ids.extend_from_slice(&lookup.ids[word..]);
+}

@@ -1,0 +1,227 @@
+//! The bytes of an automaton file: a header, a table of sections, the sections. Little-endian, sections 64-byte aligned.
+//!
+//! This file knows where things are; what they mean, and whether that can be trusted, is the automaton's business.
+
+use crate::error::Error;
+use bytemuck::Zeroable;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// First bytes of every automaton file.
+const MAGIC: [u8; 8] = *b"BeamWP\r\n";
+/// Version of the format; a file of another version has to be compiled again.
+pub const VERSION: u32 = 1;
+/// Alignment of sections in the file, and of the file in memory.
+const ALIGNMENT: usize = 64;
+
+/// The sections, each exactly once in a file, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+#[allow(missing_docs)] // the names are those that `Section::name` explains
+pub enum Section {
+    Parameters,
+    Metadata,
+    TokenBytes,
+    TokenOffsets,
+    TokenIds,
+    TokenOrder,
+    CodePointIndex,
+    CodePointEntries,
+    CodePointPool,
+    WordSlots,
+    WordDisplacements,
+    LongWordSlots,
+    LongWordDisplacements,
+    CodeIndex,
+    Codes,
+    Units,
+    Pops,
+    AddedTokens,
+    AddedTokenBytes,
+    PrefixIds,
+    SuffixIds,
+}
+
+impl Section {
+    /// All sections, in their order.
+    pub const ALL: [Section; 21] = [
+        Section::Parameters,
+        Section::Metadata,
+        Section::TokenBytes,
+        Section::TokenOffsets,
+        Section::TokenIds,
+        Section::TokenOrder,
+        Section::CodePointIndex,
+        Section::CodePointEntries,
+        Section::CodePointPool,
+        Section::WordSlots,
+        Section::WordDisplacements,
+        Section::LongWordSlots,
+        Section::LongWordDisplacements,
+        Section::CodeIndex,
+        Section::Codes,
+        Section::Units,
+        Section::Pops,
+        Section::AddedTokens,
+        Section::AddedTokenBytes,
+        Section::PrefixIds,
+        Section::SuffixIds,
+    ];
+
+    /// What a person calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Section::Parameters => "parameters",
+            Section::Metadata => "metadata",
+            Section::TokenBytes => "vocabulary: text",
+            Section::TokenOffsets => "vocabulary: offsets",
+            Section::TokenIds => "vocabulary: ids",
+            Section::TokenOrder => "vocabulary: order",
+            Section::CodePointIndex => "code points: index",
+            Section::CodePointEntries => "code points: actions",
+            Section::CodePointPool => "code points: strings",
+            Section::WordSlots => "words: slots",
+            Section::WordDisplacements => "words: displacements",
+            Section::LongWordSlots => "long words: slots",
+            Section::LongWordDisplacements => "long words: displacements",
+            Section::CodeIndex => "trie: index of codes",
+            Section::Codes => "trie: codes",
+            Section::Units => "trie: nodes and failure links",
+            Section::Pops => "failure pops",
+            Section::AddedTokens => "added tokens",
+            Section::AddedTokenBytes => "added tokens: text",
+            Section::PrefixIds => "template: before the text",
+            Section::SuffixIds => "template: after the text",
+        }
+    }
+}
+
+/// The first bytes of the file. The checksum is of all that follows the header, and of the fingerprint.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Header {
+    magic: [u8; 8],
+    version: u32,
+    sections: u32,
+    length: u64,
+    checksum: u64,
+    fingerprint: [u8; 16],
+    reserved: [u8; 16],
+}
+
+/// Where a section is.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Entry {
+    offset: u64,
+    length: u64,
+}
+
+const HEADER: usize = size_of::<Header>();
+
+fn checksum(fingerprint: &[u8; 16], body: &[u8]) -> u64 {
+    xxh3_64(body) ^ xxh3_64(fingerprint)
+}
+
+/// Put the sections of a file together.
+pub fn write(fingerprint: [u8; 16], contents: &[&[u8]; Section::ALL.len()]) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER + contents.len() * size_of::<Entry>()];
+    for (i, content) in contents.iter().enumerate() {
+        bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
+        let entry = Entry { offset: bytes.len() as u64, length: content.len() as u64 };
+        let place = HEADER + i * size_of::<Entry>();
+        bytes[place..place + size_of::<Entry>()].copy_from_slice(bytemuck::bytes_of(&entry));
+        bytes.extend_from_slice(content);
+    }
+    bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
+    let header = Header {
+        magic: MAGIC,
+        version: VERSION,
+        sections: contents.len() as u32,
+        length: bytes.len() as u64,
+        checksum: checksum(&fingerprint, &bytes[HEADER..]),
+        fingerprint,
+        reserved: Zeroable::zeroed(),
+    };
+    bytes[..HEADER].copy_from_slice(bytemuck::bytes_of(&header));
+    bytes
+}
+
+/// Where the sections of a file are, once header, length, checksum and section table have been found in order.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// The fingerprint of the meaning.
+    pub fingerprint: [u8; 16],
+    ranges: [std::ops::Range<usize>; Section::ALL.len()],
+}
+
+impl Layout {
+    /// Read header and section table. Never panics, whatever the bytes.
+    pub fn read(bytes: &[u8]) -> Result<Layout, Error> {
+        let error = |message: &str| Err(Error::Automaton(message.to_string()));
+        if bytes.len() < HEADER || bytes[..8] != MAGIC {
+            return error("this is not an automaton file (it does not begin as one)");
+        }
+        let header: Header = bytemuck::pod_read_unaligned(&bytes[..HEADER]);
+        if header.version != VERSION {
+            return Err(Error::Automaton(format!(
+                "the automaton has format version {}, this package reads version {VERSION}: compile it again",
+                header.version
+            )));
+        }
+        if header.length != bytes.len() as u64 {
+            return Err(Error::Automaton(format!(
+                "the automaton file is damaged: it has {} bytes and should have {}",
+                bytes.len(),
+                header.length
+            )));
+        }
+        if header.checksum != checksum(&header.fingerprint, &bytes[HEADER..]) || header.reserved != [0; 16] {
+            return error("the automaton file is damaged: its checksum is wrong");
+        }
+        let table = HEADER + Section::ALL.len() * size_of::<Entry>();
+        if header.sections as usize != Section::ALL.len() || bytes.len() < table {
+            return error("the automaton file is damaged: its table of sections is wrong");
+        }
+        let mut ranges = std::array::from_fn(|_| 0..0);
+        for (i, range) in ranges.iter_mut().enumerate() {
+            let place = HEADER + i * size_of::<Entry>();
+            let entry: Entry = bytemuck::pod_read_unaligned(&bytes[place..place + size_of::<Entry>()]);
+            let (start, end) = (entry.offset as usize, entry.offset.saturating_add(entry.length) as usize);
+            if entry.offset.saturating_add(entry.length) > bytes.len() as u64 || !start.is_multiple_of(ALIGNMENT) {
+                return error("the automaton file is damaged: a section lies outside it");
+            }
+            *range = start..end;
+        }
+        Ok(Layout { fingerprint: header.fingerprint, ranges })
+    }
+
+    /// Where a section is.
+    pub fn range(&self, section: Section) -> std::ops::Range<usize> {
+        self.ranges[section as usize].clone()
+    }
+}
+
+/// 64 bytes, so aligned.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, align(64))]
+struct Line([u8; ALIGNMENT]);
+
+/// Bytes aligned as those of a mapped file are.
+pub struct AlignedBytes {
+    lines: Vec<Line>,
+    length: usize,
+}
+
+impl AlignedBytes {
+    /// A copy of these bytes.
+    pub fn copy(bytes: &[u8]) -> AlignedBytes {
+        let mut lines = vec![Line::zeroed(); bytes.len().div_ceil(ALIGNMENT)];
+        bytemuck::cast_slice_mut::<Line, u8>(&mut lines)[..bytes.len()].copy_from_slice(bytes);
+        AlignedBytes { lines, length: bytes.len() }
+    }
+
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.lines)[..self.length]
+    }
+}

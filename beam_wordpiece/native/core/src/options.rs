@@ -1,0 +1,96 @@
+//! What a vocabulary is compiled for.
+
+use crate::error::Error;
+
+/// Whose behaviour the automaton has: the name of a set of frozen code point tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// HuggingFace `tokenizers` 0.23.3.
+    Hf,
+}
+
+impl Profile {
+    /// The profile of this name.
+    pub fn named(name: &str) -> Result<Profile, Error> {
+        match name {
+            "hf" => Ok(Profile::Hf),
+            _ => Err(Error::Vocabulary(format!("profile {name:?} is not known; the profiles are \"hf\""))),
+        }
+    }
+
+    /// The number that stands for it in a file.
+    pub fn code(self) -> u32 {
+        match self {
+            Profile::Hf => 1,
+        }
+    }
+
+    /// The profile with this number.
+    pub fn from_code(code: u32) -> Option<Profile> {
+        [Profile::Hf].into_iter().find(|profile| profile.code() == code)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Hf => "hf",
+        }
+    }
+}
+
+/// The options of BertNormalizer and WordPiece, resolved (nothing follows something else any more).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// The frozen tables to use.
+    pub profile: Profile,
+    /// Map every character to its lower case.
+    pub lowercase: bool,
+    /// Decompose (NFD) and drop the nonspacing marks.
+    pub strip_accents: bool,
+    /// Drop control characters and turn white space into spaces.
+    pub clean_text: bool,
+    /// Make every ideograph a word of its own.
+    pub handle_chinese_chars: bool,
+    /// The token of a word that cannot be split.
+    pub unk_token: String,
+    /// The suffix indicator of the paper: what a token that continues a word begins with; may be empty.
+    pub continuing_subword_prefix: String,
+    /// A word of more code points, after normalization, is unknown.
+    pub max_input_chars_per_word: u32,
+}
+
+/// A token that is found in the text before words are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddedToken {
+    /// What it looks like in the text.
+    pub content: String,
+    /// Its id.
+    pub id: u32,
+    /// Decoding may leave it out.
+    pub special: bool,
+    /// It must not touch a word character on either side.
+    pub single_word: bool,
+    /// It takes the white space before it.
+    pub lstrip: bool,
+    /// It takes the white space after it.
+    pub rstrip: bool,
+    /// It is looked for in the normalized text, itself normalized; otherwise in the text as it is.
+    pub normalized: bool,
+}
+
+/// All that an automaton is made of.
+#[derive(Debug, Clone)]
+pub struct Vocabulary {
+    /// Tokens with their ids; no token occurs twice.
+    pub tokens: Vec<(String, u32)>,
+    /// Tokens that are found before words are.
+    pub added_tokens: Vec<AddedToken>,
+    /// What the template puts before a single text.
+    pub prefix_ids: Vec<u32>,
+    /// What the template puts after a single text.
+    pub suffix_ids: Vec<u32>,
+    /// How text is normalized and words are split.
+    pub options: Options,
+    /// Free text that is stored beside and has no influence.
+    pub metadata: String,
+}

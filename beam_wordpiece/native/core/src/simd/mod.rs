@@ -1,0 +1,90 @@
+//! Levels of vector instructions, each behind the same operations on blocks of 64 bytes.
+//!
+//! A value of a level's type is the proof that the processor has its instructions: only [`Level::detect`] makes one.
+//! Code that is generic over [`Simd`] is compiled once for each level, inside a function that enables its features.
+
+pub mod portable;
+
+use crate::blocks::BlockTables;
+
+/// Bit `i` speaks of byte `i` of a block.
+pub type Mask = u64;
+
+/// What the ASCII characters of a block are; bits of other bytes mean nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct AsciiMasks {
+    /// Parts of words.
+    pub word: Mask,
+    /// Words of their own.
+    pub isolated: Mask,
+    /// Dropped.
+    pub deleted: Mask,
+    /// An added token may begin here.
+    pub added: Mask,
+    /// Only the code point table knows.
+    pub slow: Mask,
+}
+
+/// Operations on blocks of 64 bytes.
+pub trait Simd: Copy {
+    /// 64 bytes.
+    type Block: Copy;
+    /// Whether text beyond ASCII is worth looking up in blocks; otherwise it goes character by character.
+    const WIDE: bool;
+
+    /// Load a block.
+    fn load(self, bytes: &[u8; 64]) -> Self::Block;
+    /// The same byte 64 times.
+    fn splat(self, byte: u8) -> Self::Block;
+    /// Which bytes are not ASCII.
+    fn non_ascii(self, block: Self::Block) -> Mask;
+    /// Which bytes are this one.
+    fn equal(self, block: Self::Block, byte: u8) -> Mask;
+    /// Which bytes are in a range, both ends included.
+    fn between(self, block: Self::Block, first: u8, last: u8) -> Mask;
+    /// Which bytes have one of these bits.
+    fn has(self, block: Self::Block, bits: u8) -> Mask;
+    /// In which places the two blocks have a bit in common.
+    fn common(self, a: Self::Block, b: Self::Block) -> Mask;
+    /// Classify the ASCII characters.
+    fn classify_ascii(self, tables: &BlockTables, block: Self::Block) -> AsciiMasks;
+    /// Set a bit in the capital ASCII letters.
+    fn change_case(self, block: Self::Block, case_bit: u8) -> Self::Block;
+    /// `table[byte % 64]` for each byte.
+    fn lookup(self, table: &[u8; 64], block: Self::Block) -> Self::Block;
+    /// `table[byte % 128]` for each byte.
+    fn lookup_128(self, table: &[u8; 128], block: Self::Block) -> Self::Block;
+    /// Bytes of `b` where the mask has a bit, of `a` elsewhere.
+    fn blend(self, mask: Mask, a: Self::Block, b: Self::Block) -> Self::Block;
+    /// Each byte replaced by the next one; the last by 0.
+    fn following(self, block: Self::Block) -> Self::Block;
+    /// From the first and second bytes of three-byte characters: the byte of a bit set of pages, `page / 8`.
+    fn page_bytes(self, first: Self::Block, second: Self::Block) -> Self::Block;
+    /// Put the bytes that the mask names side by side at the beginning; the rest of `out` may hold anything.
+    fn compress(self, block: Self::Block, keep: Mask, out: &mut [u8; 64]);
+    /// The bits of `mask` where `keep` has one, side by side.
+    fn compress_mask(self, mask: Mask, keep: Mask) -> Mask;
+    /// Write `base` plus the number of each set bit; what follows in `out` may hold anything.
+    fn positions(self, mask: Mask, base: u32, out: &mut [u32; 64]);
+}
+
+/// The levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// No vector instructions by name.
+    Portable,
+}
+
+impl Level {
+    /// The best level that this processor has.
+    pub fn detect() -> Level {
+        Level::Portable
+    }
+
+    /// Its name, as it may be asked for.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Portable => "portable",
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The level without vector instructions: eight bytes at a time in a 64-bit number.
+
+use super::{AsciiMasks, Mask, Simd};
+use crate::blocks::{ADDED, BlockTables, DELETED, ISOLATED, SLOW, WORD};
+
+/// Any processor.
+#[derive(Debug, Clone, Copy)]
+pub struct Portable;
+
+/// Bit `i` of the result is bit `bit` of byte `i`.
+#[inline(always)]
+fn gather(block: &[u8; 64], bit: u32) -> Mask {
+    let mut mask = 0;
+    for (i, eight) in block.as_chunks::<8>().0.iter().enumerate() {
+        let bits = u64::from_le_bytes(*eight) >> bit & 0x0101_0101_0101_0101;
+        // The product brings the eight bits together in the top byte, without carries.
+        mask |= (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i);
+    }
+    mask
+}
+
+/// A mask of the bytes for which this holds.
+#[inline(always)]
+fn which(block: &[u8; 64], holds: impl Fn(u8) -> bool) -> Mask {
+    gather(&block.map(|byte| u8::from(holds(byte))), 0)
+}
+
+impl Simd for Portable {
+    type Block = [u8; 64];
+    const WIDE: bool = false;
+
+    #[inline(always)]
+    fn load(self, bytes: &[u8; 64]) -> [u8; 64] {
+        *bytes
+    }
+
+    #[inline(always)]
+    fn splat(self, byte: u8) -> [u8; 64] {
+        [byte; 64]
+    }
+
+    #[inline(always)]
+    fn non_ascii(self, block: [u8; 64]) -> Mask {
+        let any = block.as_chunks::<8>().0.iter().fold(0, |any, eight| any | u64::from_le_bytes(*eight));
+        if any & 0x8080_8080_8080_8080 == 0 { 0 } else { gather(&block, 7) }
+    }
+
+    #[inline(always)]
+    fn equal(self, block: [u8; 64], byte: u8) -> Mask {
+        which(&block, |b| b == byte)
+    }
+
+    #[inline(always)]
+    fn between(self, block: [u8; 64], first: u8, last: u8) -> Mask {
+        which(&block, |b| (first..=last).contains(&b))
+    }
+
+    #[inline(always)]
+    fn has(self, block: [u8; 64], bits: u8) -> Mask {
+        which(&block, |b| b & bits != 0)
+    }
+
+    #[inline(always)]
+    fn common(self, a: [u8; 64], b: [u8; 64]) -> Mask {
+        gather(&std::array::from_fn(|i| u8::from(a[i] & b[i] != 0)), 0)
+    }
+
+    #[inline(always)]
+    fn classify_ascii(self, tables: &BlockTables, block: [u8; 64]) -> AsciiMasks {
+        let flags = block.map(|byte| tables.ascii[usize::from(byte & 0x7F)]);
+        let rare = flags.iter().fold(0, |all, flags| all | flags) & (DELETED | ADDED | SLOW);
+        let mask = |flag: u8| gather(&flags, flag.trailing_zeros());
+        let rarely = |flag: u8| if rare & flag == 0 { 0 } else { mask(flag) };
+        AsciiMasks {
+            word: mask(WORD),
+            isolated: mask(ISOLATED),
+            deleted: rarely(DELETED),
+            added: rarely(ADDED),
+            slow: rarely(SLOW),
+        }
+    }
+
+    #[inline(always)]
+    fn change_case(self, block: [u8; 64], case_bit: u8) -> [u8; 64] {
+        block.map(|byte| if byte.is_ascii_uppercase() { byte | case_bit } else { byte })
+    }
+
+    #[inline(always)]
+    fn lookup(self, table: &[u8; 64], block: [u8; 64]) -> [u8; 64] {
+        block.map(|byte| table[usize::from(byte % 64)])
+    }
+
+    #[inline(always)]
+    fn lookup_128(self, table: &[u8; 128], block: [u8; 64]) -> [u8; 64] {
+        block.map(|byte| table[usize::from(byte % 128)])
+    }
+
+    #[inline(always)]
+    fn blend(self, mask: Mask, a: [u8; 64], b: [u8; 64]) -> [u8; 64] {
+        std::array::from_fn(|i| if mask >> i & 1 != 0 { b[i] } else { a[i] })
+    }
+
+    #[inline(always)]
+    fn following(self, block: [u8; 64]) -> [u8; 64] {
+        std::array::from_fn(|i| if i < 63 { block[i + 1] } else { 0 })
+    }
+
+    #[inline(always)]
+    fn page_bytes(self, first: [u8; 64], second: [u8; 64]) -> [u8; 64] {
+        std::array::from_fn(|i| (first[i] & 0x0F) << 3 | (second[i] & 0x3F) >> 3)
+    }
+
+    #[inline(always)]
+    fn compress(self, block: [u8; 64], keep: Mask, out: &mut [u8; 64]) {
+        if keep == Mask::MAX {
+            *out = block;
+            return;
+        }
+        let mut n = 0;
+        for (i, byte) in block.into_iter().enumerate() {
+            out[n & 63] = byte;
+            n += (keep >> i & 1) as usize;
+        }
+    }
+
+    #[inline(always)]
+    fn compress_mask(self, mask: Mask, keep: Mask) -> Mask {
+        if keep == Mask::MAX {
+            return mask;
+        }
+        let (mut packed, mut n, mut rest) = (0, 0, keep);
+        while rest != 0 {
+            packed |= (mask >> rest.trailing_zeros() & 1) << n;
+            n += 1;
+            rest &= rest - 1;
+        }
+        packed
+    }
+
+    #[inline(always)]
+    fn positions(self, mask: Mask, base: u32, out: &mut [u32; 64]) {
+        let mut rest = mask;
+        for slot in out.iter_mut().take(mask.count_ones() as usize) {
+            *slot = base + rest.trailing_zeros();
+            rest &= rest - 1;
+        }
+    }
+}

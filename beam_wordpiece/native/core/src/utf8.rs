@@ -1,0 +1,98 @@
+//! Code points in UTF-8, one at a time.
+
+/// First code point of a precomposed Hangul syllable.
+const HANGUL_FIRST: u32 = 0xAC00;
+/// Number of precomposed Hangul syllables.
+const HANGUL_COUNT: u32 = 11172;
+
+/// Decode the code point that starts at `bytes[at]`, and give its length in bytes.
+///
+/// Bytes that are not UTF-8 give some code point below 0x200000 and a length of 1 to 4; bytes past the end count as 0.
+#[inline(always)]
+pub fn decode(bytes: &[u8], at: usize) -> (u32, usize) {
+    let byte = |i: usize| bytes.get(at + i).map_or(0, |&b| u32::from(b));
+    let lead = byte(0);
+    match lead {
+        0..0x80 => (lead, 1),
+        0x80..0xE0 => ((lead & 0x1F) << 6 | byte(1) & 0x3F, 2),
+        0xE0..0xF0 => ((lead & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | byte(2) & 0x3F, 3),
+        _ => ((lead & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | byte(3) & 0x3F, 4),
+    }
+}
+
+/// Encode a code point, and give the length in bytes.
+///
+/// U+0000 becomes the two bytes C0 80, so that no encoded text contains a zero byte: keys of the word table are padded
+/// with zeros, and `decode` gives U+0000 back.
+#[inline(always)]
+pub fn encode(c: u32) -> ([u8; 4], usize) {
+    let tail = |shift: u32| 0x80 | (c >> shift & 0x3F) as u8;
+    match c {
+        1..0x80 => ([c as u8, 0, 0, 0], 1),
+        0..0x800 => ([0xC0 | (c >> 6) as u8, tail(0), 0, 0], 2),
+        0x800..0x10000 => ([0xE0 | (c >> 12) as u8, tail(6), tail(0), 0], 3),
+        _ => ([0xF0 | (c >> 18) as u8, tail(12), tail(6), tail(0)], 4),
+    }
+}
+
+/// True for a precomposed Hangul syllable, which canonical decomposition splits into two or three jamo.
+#[inline(always)]
+pub fn is_hangul_syllable(c: u32) -> bool {
+    c.wrapping_sub(HANGUL_FIRST) < HANGUL_COUNT
+}
+
+/// The jamo of a precomposed syllable, and their number (2 or 3).
+#[inline(always)]
+pub fn hangul_jamo(syllable: u32) -> ([u32; 3], usize) {
+    let index = syllable - HANGUL_FIRST;
+    let trailing = index % 28;
+    ([0x1100 + index / 588, 0x1161 + index % 588 / 28, 0x11A7 + trailing], if trailing == 0 { 2 } else { 3 })
+}
+
+/// Join leading jamo + vowel (+ trailing jamo) to syllables: the inverse of [`hangul_jamo`] over a whole string.
+pub fn compose_hangul(text: &str) -> String {
+    let chars: Vec<u32> = text.chars().map(u32::from).collect();
+    let mut composed = String::with_capacity(text.len());
+    let mut i = 0;
+    while i < chars.len() {
+        let lead = chars[i].wrapping_sub(0x1100);
+        let vowel = chars.get(i + 1).map_or(u32::MAX, |c| c.wrapping_sub(0x1161));
+        if lead < 19 && vowel < 21 {
+            let trailing = chars.get(i + 2).map_or(0, |c| c.wrapping_sub(0x11A7));
+            let trailing = if (1..28).contains(&trailing) { trailing } else { 0 };
+            let syllable = HANGUL_FIRST + (lead * 21 + vowel) * 28 + trailing;
+            composed.push(char::from_u32(syllable).expect("a syllable is a scalar value"));
+            i += if trailing == 0 { 2 } else { 3 };
+        } else {
+            composed.push(char::from_u32(chars[i]).expect("came from a char"));
+            i += 1;
+        }
+    }
+    composed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scalar_value_round_trips() {
+        for c in (0..0x110000).filter_map(char::from_u32) {
+            let (bytes, n) = encode(u32::from(c));
+            assert_eq!(decode(&bytes[..n], 0), (u32::from(c), n));
+            assert!(!bytes[..n].contains(&0));
+            if c != '\0' {
+                assert_eq!(&bytes[..n], c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn every_syllable_round_trips() {
+        for c in (0xAC00..0xAC00 + 11172).filter_map(char::from_u32) {
+            let (jamo, n) = hangul_jamo(u32::from(c));
+            let text: String = jamo[..n].iter().map(|&j| char::from_u32(j).unwrap()).collect();
+            assert_eq!(compose_hangul(&text), c.to_string());
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Whole words of the vocabulary: a hash table in which a word is found, or not, with one probe.
+//!
+//! A word that is itself in the vocabulary is its own MaxMatch, so this only saves the automaton work; what does not
+//! fit in here is left to it. A key is the bytes of the word padded with zeros (no word contains a zero byte); slot =
+//! top bits of the hash, exclusive-or a displacement that the key's bucket has (hash and displace).
+
+/// Bytes of a slot that hold the value.
+const VALUE_BYTES: usize = 3;
+/// Values are below this; what has a greater one is left out.
+pub const VALUE_LIMIT: u32 = 1 << 23;
+/// The longest key of a table of `W` words a slot.
+pub const fn key_bytes(words: usize) -> usize {
+    8 * words - VALUE_BYTES
+}
+
+/// Everything but the slots and displacements of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Shape {
+    /// Odd multipliers, one for each 8 bytes of the key.
+    pub multipliers: [u64; 4],
+    /// There are 2^bits slots.
+    pub bits: u32,
+    /// There are 2^bucket_bits displacements.
+    pub bucket_bits: u32,
+}
+
+/// Fewest bits of a slot number: a displacement has 8 and moves a key by the top ones.
+const MIN_BITS: u32 = 9;
+
+/// A table of slots of `W` 8-byte words, borrowed: the key in the first `8 * W - 3` bytes, then a value of 3 bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct WordTable<'a, const W: usize> {
+    /// Hash and sizes.
+    pub shape: Shape,
+    /// The slots; an unused one is all ones.
+    pub slots: &'a [[u64; W]],
+    /// Displacement of each bucket.
+    pub displacements: &'a [u8],
+}
+
+impl<'a, const W: usize> WordTable<'a, W> {
+    /// The table over stored parts, once they are known to fit together.
+    pub fn new(shape: Shape, slots: &'a [[u64; W]], displacements: &'a [u8]) -> Result<Self, String> {
+        let fits = (MIN_BITS..=30).contains(&shape.bits)
+            && shape.bucket_bits <= 30
+            && slots.len() == 1 << shape.bits
+            && displacements.len() == 1 << shape.bucket_bits;
+        if fits { Ok(WordTable { shape, slots, displacements }) } else { Err("the word table has a wrong size".into()) }
+    }
+
+    /// The slot of a key.
+    #[inline(always)]
+    pub fn slot(&self, key: &[u64; W]) -> usize {
+        let hash = self.shape.hash(key);
+        let displacement = self.displacements[self.shape.bucket(hash)];
+        self.shape.place(hash, displacement) & (self.slots.len() - 1)
+    }
+
+    /// The value of a key.
+    #[inline(always)]
+    pub fn get(&self, key: &[u64; W]) -> Option<u32> {
+        let slot = &self.slots[self.slot(key)];
+        let difference = slot.iter().zip(key).rev().enumerate().fold(0, |all, (i, (a, b))| {
+            let difference = a ^ b;
+            all | if i == 0 { difference << (8 * VALUE_BYTES) } else { difference }
+        });
+        (difference == 0).then(|| (slot[W - 1] >> (64 - 8 * VALUE_BYTES)) as u32)
+    }
+}
+
+impl Shape {
+    /// 32 bits of hash: the upper half of a sum of products.
+    #[inline(always)]
+    pub fn hash<const W: usize>(&self, key: &[u64; W]) -> u32 {
+        let sum = (0..W).fold(0u64, |sum, i| sum.wrapping_add(key[i].wrapping_mul(self.multipliers[i])));
+        (sum >> 32) as u32
+    }
+
+    /// The bucket of a hash.
+    #[inline(always)]
+    pub fn bucket(&self, hash: u32) -> usize {
+        ((hash >> 4 ^ hash >> 19) & ((1 << self.bucket_bits) - 1)) as usize
+    }
+
+    /// The slot of a hash under a displacement.
+    #[inline(always)]
+    pub fn place(&self, hash: u32, displacement: u8) -> usize {
+        (hash >> (32 - self.bits) ^ u32::from(displacement) << (self.bits - 8)) as usize
+    }
+}
+
+/// The bytes of a word as the key of a table with `W` words a slot; the word must not be longer than a key.
+pub fn key<const W: usize>(word: &[u8]) -> [u64; W] {
+    let mut key = [0; W];
+    for (i, &byte) in word.iter().enumerate() {
+        key[i / 8] |= u64::from(byte) << (8 * (i % 8));
+    }
+    key
+}
+
+/// A table as it is made.
+#[derive(Debug)]
+pub struct WordTableBuf<const W: usize> {
+    /// See [`WordTable`].
+    pub shape: Shape,
+    /// See [`WordTable`].
+    pub slots: Vec<[u64; W]>,
+    /// See [`WordTable`].
+    pub displacements: Vec<u8>,
+}
+
+impl<const W: usize> WordTableBuf<W> {
+    /// Place these keys with their values. A key that finds no place (two with one hash) is left out.
+    pub fn build(keys: &[([u64; W], u32)]) -> WordTableBuf<W> {
+        // At most four of five slots are used, and a bucket has three keys on average.
+        let bits = (usize::BITS - (keys.len() * 5 / 4).leading_zeros()).max(MIN_BITS);
+        let shape = Shape { multipliers: multipliers(), bits, bucket_bits: (bits - 2).min(18) };
+        let mut slots = vec![[u64::MAX; W]; 1 << bits];
+        let mut displacements = vec![0u8; 1 << shape.bucket_bits];
+        let mut buckets: Vec<(u32, usize)> =
+            keys.iter().enumerate().map(|(i, (key, _))| (shape.bucket(shape.hash(key)) as u32, i)).collect();
+        buckets.sort_unstable();
+        let mut groups: Vec<&[(u32, usize)]> = buckets.chunk_by(|a, b| a.0 == b.0).collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+        for group in groups {
+            let mut members: Vec<usize> = group.iter().map(|&(_, key)| key).collect();
+            while !members.is_empty() {
+                let hashes: Vec<u32> = members.iter().map(|&i| shape.hash(&keys[i].0)).collect();
+                let Some(displacement) = (0..=u8::MAX).find(|&d| fits(&shape, &slots, &hashes, d)) else {
+                    members.pop();
+                    continue;
+                };
+                displacements[group[0].0 as usize] = displacement;
+                for (&i, &hash) in members.iter().zip(&hashes) {
+                    let mut slot = keys[i].0;
+                    slot[W - 1] |= u64::from(keys[i].1) << (64 - 8 * VALUE_BYTES);
+                    slots[shape.place(hash, displacement)] = slot;
+                }
+                break;
+            }
+        }
+        WordTableBuf { shape, slots, displacements }
+    }
+
+    /// Borrowed.
+    pub fn view(&self) -> WordTable<'_, W> {
+        WordTable { shape: self.shape, slots: &self.slots, displacements: &self.displacements }
+    }
+}
+
+/// Whether the keys of a bucket all find free and different slots under a displacement.
+fn fits<const W: usize>(shape: &Shape, slots: &[[u64; W]], hashes: &[u32], displacement: u8) -> bool {
+    hashes.iter().enumerate().all(|(i, &hash)| {
+        let place = shape.place(hash, displacement);
+        slots[place] == [u64::MAX; W] && hashes[..i].iter().all(|&other| shape.place(other, displacement) != place)
+    })
+}
+
+/// Odd numbers without structure (SplitMix64).
+fn multipliers() -> [u64; 4] {
+    let mut state = 0u64;
+    std::array::from_fn(|_| {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) | 1
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_found_and_others_are_not() {
+        let words: Vec<String> = (0..20_000).map(|i| format!("w{}", i * 7)).collect();
+        let keys: Vec<([u64; 2], u32)> = words.iter().zip(0..).map(|(w, i)| (key(w.as_bytes()), i)).collect();
+        let built = WordTableBuf::build(&keys);
+        let table = built.view();
+        let placed = keys.iter().filter(|(key, value)| table.get(key) == Some(*value)).count();
+        assert!(placed >= keys.len() - 5, "{placed}");
+        assert!((0..20_000).all(|i| table.get(&key(format!("x{i}").as_bytes())).is_none()));
+    }
+}
