@@ -1,0 +1,322 @@
+"""What the YAML file of a job, and the flags of its command, may say; checked strictly.
+
+One table, `SETTINGS`, gives each value its name, its kind and its help. The file uses the name (`text_column: body`),
+the command line the same name with hyphens (`--text-column body`), and a flag wins over the file. Unknown names, values
+of the wrong kind and missing values are a `ConfigError` that says what was meant. No Beam in here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from beam_wordpiece.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One value of a job.
+
+    `kind` is one of "text", "texts" (one text or a list of them), "boolean" and "number" (from 0 up). `choices` are the
+    texts allowed, all when empty. `nullable`: may be null, in the file and as a flag.
+    """
+
+    name: str
+    kind: str
+    help: str
+    choices: tuple[str, ...] = ()
+    nullable: bool = False
+
+    @property
+    def flag(self) -> str:
+        """The flag of the command line."""
+        return "--" + self.name.replace("_", "-")
+
+
+SETTINGS = (
+    Setting(
+        "input",
+        "texts",
+        "the Parquet files to read: paths or globs (*, ?, [..] within a name, ** for any folders); quote a glob",
+    ),
+    Setting(
+        "output", "text", "the folder to write to; an output is named after its input, from the glob's fixed part on"
+    ),
+    Setting(
+        "tokenizer",
+        "text",
+        "a vocab.txt, a tokenizer.json, a folder with a tokenizer in it, or an automaton (.bwp) compiled earlier",
+    ),
+    Setting("text_column", "text", "the column to tokenize; a field of a struct is a.b (default: text)"),
+    Setting(
+        "id_column",
+        "text",
+        "the column that names a document: always passed through, and named in the message about a bad row",
+        nullable=True,
+    ),
+    Setting(
+        "columns",
+        "texts",
+        "the columns to pass through beside input_ids (default: every column but the text)",
+        nullable=True,
+    ),
+    Setting("keep_text", "boolean", "pass the text through too, beside input_ids (default: false)"),
+    Setting(
+        "add_special_tokens", "boolean", "put what the tokenizer asks for around each document, such as [CLS] and [SEP]"
+    ),
+    Setting(
+        "errors",
+        "text",
+        "text that is not UTF-8: 'replace' reads each bad part as U+FFFD (default), 'error' refuses the file",
+        choices=("replace", "error"),
+    ),
+    Setting(
+        "existing",
+        "text",
+        "an output that is there: 'resume' keeps it if the same would be written again (default), 'overwrite' "
+        "writes all again, 'error' stops",
+        choices=("resume", "overwrite", "error"),
+    ),
+    Setting(
+        "encoding",
+        "text",
+        "the Parquet encoding of input_ids: 'byte_stream_split' is small and quick (default) and wants a reader such "
+        "as pyarrow 16, DuckDB 2.0 or polars 2.1; 'dictionary' and 'plain' are for older ones",
+        choices=("byte_stream_split", "dictionary", "plain"),
+    ),
+    Setting(
+        "compression",
+        "text",
+        "the Parquet compression (default: zstd)",
+        choices=("zstd", "snappy", "gzip", "lz4", "brotli", "none"),
+    ),
+    Setting("row_group_mb", "number", "how large a row group of the output may grow in memory, in MB (default: 32)"),
+)
+
+# HF's names. What they mean, and which values hold together, is checked where the vocabulary is read.
+OPTIONS = (
+    Setting("lowercase", "boolean", "lower-case the text"),
+    Setting("strip_accents", "boolean", "remove accents; null does as lowercase says", nullable=True),
+    Setting("clean_text", "boolean", "delete control characters and turn white space into spaces"),
+    Setting("handle_chinese_chars", "boolean", "put spaces around CJK characters"),
+    Setting("unk_token", "text", "the token of a word that cannot be split"),
+    Setting("continuing_subword_prefix", "text", "what marks a token inside a word, such as ##"),
+    Setting("max_input_chars_per_word", "number", "longer words, in characters, are the unknown token"),
+    Setting("profile", "text", "whose behaviour is followed"),
+    Setting("truncation", "boolean", "false leaves out the truncation that a tokenizer.json asks for"),
+    Setting("padding", "boolean", "false leaves out the padding that a tokenizer.json asks for"),
+)
+
+_REQUIRED = ("input", "output", "tokenizer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSettings:
+    """How one file is turned into another; the fields are those of `SETTINGS`. Raises ConfigError for a wrong value."""
+
+    text_column: str = "text"
+    id_column: str | None = None
+    columns: tuple[str, ...] | None = None
+    keep_text: bool = False
+    add_special_tokens: bool = True
+    errors: str = "replace"
+    existing: str = "resume"
+    encoding: str = "byte_stream_split"
+    compression: str = "zstd"
+    row_group_mb: int = 32
+
+    def __post_init__(self) -> None:
+        known = {setting.name: setting for setting in SETTINGS}
+        for item in dataclasses.fields(self):
+            if item.name in known:
+                value = getattr(self, item.name)
+                as_in_file = list(value) if isinstance(value, tuple) else value
+                object.__setattr__(self, item.name, _check_value(known[item.name], as_in_file, type(self).__name__))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobConfig(FileSettings):
+    """All that a tokenization job is told.
+
+    `options`: keywords of `Automaton.compile`, empty where the tokenizer's own file decides. `beam`: Beam's own flags
+    that the file gives, as `--name=value`.
+    """
+
+    input: tuple[str, ...]
+    output: str
+    tokenizer: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    beam: tuple[str, ...] = ()
+
+
+def load_config(path: str | None, flags: Mapping[str, Any] | None = None) -> JobConfig:
+    """The job that the YAML file `path` (None: no file) and the `flags` (by name, as in the file) describe.
+
+    `flags` win; those under "options" are merged name by name. Raises ConfigError.
+    """
+    where = "the command line" if path is None else path
+    values = {} if path is None else _check_mapping(_read_yaml(path), path)
+    given = _check_mapping(flags or {}, "the command line")
+    options = {**values.pop("options", {}), **given.pop("options", {})}
+    values.update(given)
+    for name in _REQUIRED:
+        if not values.get(name):
+            hint = f"give it in the file as `{name}: ...` or as the flag --{name}"
+            raise ConfigError(f"{where} does not say {name}: {hint}.")
+    return JobConfig(**values, options=options)
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add a flag for every setting and option. A flag that is not given leaves no trace in the namespace."""
+    for title, settings in (("the job", SETTINGS), ("options of the tokenizer (default: what its file says)", OPTIONS)):
+        group = parser.add_argument_group(title)
+        for setting in settings:
+            metavar = "{" + ",".join(setting.choices) + "}" if setting.choices else _METAVAR[setting.kind]
+            # The values are checked with those of the file, in the same words, so that argparse takes any text here.
+            nargs = "*" if setting.kind == "texts" else None
+            group.add_argument(
+                setting.flag,
+                dest=setting.name,
+                help=setting.help.replace("%", "%%"),
+                metavar=metavar,
+                nargs=nargs,
+                default=argparse.SUPPRESS,
+            )
+
+
+def flag_values(namespace: argparse.Namespace) -> dict[str, Any]:
+    """What the flags of `add_flags` said, in the shape of the YAML file. Raises ConfigError."""
+    given = vars(namespace)
+    values = {s.name: _from_flag(s, given[s.name]) for s in SETTINGS if s.name in given}
+    options = {s.name: _from_flag(s, given[s.name]) for s in OPTIONS if s.name in given}
+    return {**values, "options": options} if options else values
+
+
+_METAVAR = {"text": "TEXT", "texts": "TEXT", "boolean": "{true,false}", "number": "N"}
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+def _from_flag(setting: Setting, value: Any) -> Any:
+    """The value that the text of a flag stands for; what is no such value stays a text, for the check to refuse."""
+    if setting.nullable and value in ("null", ["null"]):
+        return None
+    if setting.kind == "boolean":
+        return _WORDS.get(value, value)
+    if setting.kind == "number" and value.isascii() and value.isdigit():
+        return int(value)
+    return value
+
+
+def _read_yaml(path: str) -> Any:
+    # Here because a package that only tokenizes needs no YAML.
+    import yaml
+
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text, at byte {error.start}.") from error
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        _refuse_duplicates(node, path)
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ConfigError(f"{path}{line} is not YAML: {error.problem}.") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {error}.") from error
+
+
+def _refuse_duplicates(node: Any, path: str) -> None:
+    """YAML's reader lets the later of two equal names win, in silence. `node`: the composed document, or a part."""
+    if getattr(node, "id", None) != "mapping":
+        return
+    seen = set()
+    for key, value in node.value:
+        if key.value in seen:
+            raise ConfigError(f"{path}, line {key.start_mark.line + 1}, says {key.value} a second time; keep one.")
+        seen.add(key.value)
+        _refuse_duplicates(value, path)
+
+
+def _check_mapping(document: Any, where: str) -> dict[str, Any]:
+    """The values of a whole file, or of all flags."""
+    if not isinstance(document, Mapping):
+        raise ConfigError(f"{where} has to hold names and values (`text_column: text`), not {_kind_of(document)}.")
+    values = dict(document)
+    sections = {"options": values.pop("options", None) or {}, "beam": values.pop("beam", None) or {}}
+    for name, section in sections.items():
+        if not isinstance(section, Mapping):
+            raise ConfigError(f"{where}: {name} has to hold names and values, not {_kind_of(section)}.")
+    checked = _check(values, SETTINGS, where, ("options", "beam"))
+    if sections["options"]:
+        checked["options"] = _check(sections["options"], OPTIONS, f"{where}, options", ())
+    if sections["beam"]:
+        checked["beam"] = tuple(_beam_flags(sections["beam"], where))
+    return checked
+
+
+def _check(values: Mapping[Any, Any], settings: Sequence[Setting], where: str, also: Iterable[str]) -> dict[str, Any]:
+    known = {setting.name: setting for setting in settings}
+    for name in values:
+        if name not in known:
+            raise ConfigError(f"{where}: there is no setting {name!r}{did_you_mean(str(name), [*known, *also])}.")
+    return {name: _check_value(known[name], value, where) for name, value in values.items()}
+
+
+def _check_value(setting: Setting, value: Any, where: str) -> Any:
+    if value is None and setting.nullable:
+        return None
+    fits = {
+        "text": isinstance(value, str),
+        "texts": isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value)),
+        "boolean": isinstance(value, bool),
+        "number": isinstance(value, int) and not isinstance(value, bool) and value >= 0,
+    }
+    if not fits[setting.kind]:
+        raise ConfigError(f"{where}: {setting.name} has to be {_EXPECTED[setting.kind]}, not {_kind_of(value)}.")
+    if setting.choices and value not in setting.choices:
+        raise ConfigError(f"{where}: {setting.name} has to be one of {', '.join(setting.choices)}, not {value!r}.")
+    if setting.kind == "texts":
+        return (value,) if isinstance(value, str) else tuple(value)
+    return value
+
+
+_EXPECTED = {
+    "text": "a text",
+    "texts": "a text or a list of texts",
+    "boolean": "true or false",
+    "number": "a whole number from 0 up",
+}
+
+
+def _beam_flags(section: Mapping[Any, Any], where: str) -> Iterable[str]:
+    """Beam's flags as on a command line: `parallelism: 4` is --parallelism=4, `streaming: true` is --streaming."""
+    for name, value in section.items():
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(name, str) or not isinstance(item, (str, bool, int, float)):
+                raise ConfigError(f"{where}: beam.{name} has to be a text, a number, true, or a list of them.")
+            if item is False:
+                raise ConfigError(f"{where}: beam.{name} is false; leave a flag of Beam out where it is not wanted.")
+            yield f"--{name}" if item is True else f"--{name}={item}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: "; did you mean 'x'?" or what there is, without a full stop."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f" (there are: {', '.join(names)})"
+
+
+def _kind_of(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, (str, int, float)) else f"a {type(value).__name__}"

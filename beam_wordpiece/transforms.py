@@ -1,0 +1,307 @@
+"""The PTransforms: files to files, tables to tables, strings to ids.
+
+Each takes the path of an automaton (`beam-wordpiece compile` makes one). Workers open and map it themselves, so that
+all processes of a host share its pages; a remote path is first copied once per host.
+
+Counters, in the namespace `beam_wordpiece`: documents, nulls, bytes (of text), tokens, unknowns, invalid (documents
+that are not valid UTF-8); for files also files (written), files_skipped and files_failed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.coders import Coder, RowCoder, registry
+from apache_beam.metrics import Metrics
+from apache_beam.transforms.combiners import ToListCombineFn
+from apache_beam.typehints import with_input_types, with_output_types
+from apache_beam.utils.shared import Shared
+from apache_beam.utils.windowed_value import WindowedValue
+
+from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.config import FileSettings
+from beam_wordpiece.errors import AutomatonError, InputError, TextError, WordPieceError
+from beam_wordpiece.io import FileResult, FileTask, is_remote, local_copy, tokenize_file, version_of
+from beam_wordpiece.parquet import Layout, one_line
+from beam_wordpiece.tokenizer import SURROGATE, Counts, Tokenizer
+
+NAMESPACE = "beam_wordpiece"
+# Characters of text that `Tokenize` gathers for one call of the kernel.
+BATCH_CHARACTERS = 1 << 20
+
+
+class ArrowTableCoder(Coder):
+    """Tables as Arrow IPC streams: of a slice, only its own rows. Registered for `pa.Table` when this is imported."""
+
+    def encode(self, value: pa.Table) -> bytes:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, value.schema) as writer:
+            writer.write_table(value)
+        return sink.getvalue().to_pybytes()
+
+    def decode(self, encoded: bytes) -> pa.Table:
+        return pa.ipc.open_stream(encoded).read_all()
+
+    def estimate_size(self, value: pa.Table) -> int:
+        """Bytes, without encoding: Beam asks this of every element between fused steps."""
+        return value.nbytes
+
+    def is_deterministic(self) -> bool:
+        # Equal tables may be chunked differently.
+        return False
+
+    def to_type_hint(self) -> type[pa.Table]:
+        return pa.Table
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+registry.register_coder(pa.Table, ArrowTableCoder)
+registry.register_coder(FileTask, RowCoder)
+registry.register_coder(FileResult, RowCoder)
+
+
+class Progress:
+    """What the DoFns of this process have done so far, for a progress bar in the same process.
+
+    `documents`: rows tokenized. `bytes`: of the input files.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.documents = 0
+        self.bytes = 0.0
+
+    def add(self, documents: int, size: float) -> None:
+        with self._lock:
+            self.documents += documents
+            self.bytes += size
+
+
+PROGRESS = Progress()
+
+
+@with_input_types(FileTask)
+@with_output_types(FileResult)
+class TokenizeFiles(beam.PTransform[Any, Any]):
+    """Parquet files to Parquet files: PCollection[FileTask] -> PCollection[FileResult].
+
+    `io.plan_tasks(patterns, output)` makes the tasks. `automaton`: path of an automaton. `settings`: which columns, and
+    how they are written (`config.FileSettings`). Each output appears whole or not at all, and is left alone if it is
+    there already and the same (`settings.existing`).
+
+    A file that cannot be tokenized keeps no other from being done. When all were tried, the job fails with an
+    InputError that names each of them; with `raise_errors=False` it is for the caller to look at `FileResult.error`.
+    """
+
+    def __init__(
+        self, automaton: str | os.PathLike[str], settings: FileSettings | None = None, *, raise_errors: bool = True
+    ) -> None:
+        super().__init__()
+        self._automaton = os.fspath(automaton)
+        self._settings = settings or FileSettings()
+        self._raise_errors = raise_errors
+
+    def expand(self, pcoll: Any) -> Any:
+        do_fn = _TokenizeFile(self._automaton, self._settings)
+        # Paths are spread over the workers; the tables never leave the worker that reads them.
+        results = pcoll | "Spread" >> beam.Reshuffle() | "Tokenize" >> beam.ParDo(do_fn)
+        if self._raise_errors:
+            _ = (
+                results
+                | "Failed" >> beam.Filter(_has_failed)
+                | "Gather" >> beam.CombineGlobally(ToListCombineFn()).without_defaults()
+                | "Raise" >> beam.Map(_raise_failed)
+            )
+        return results
+
+    def display_data(self) -> dict[str, Any]:
+        shown = {f.name: getattr(self._settings, f.name) for f in dataclasses.fields(FileSettings)}
+        return {"automaton": self._automaton, **{name: _shown(value) for name, value in shown.items()}}
+
+
+@with_input_types(pa.Table)
+@with_output_types(pa.Table)
+class TokenizeTables(beam.PTransform[Any, Any]):
+    """Arrow tables to Arrow tables: PCollection[pa.Table] -> PCollection[pa.Table], row by row in the same order.
+
+    The column `text_column` (a field of a struct: a.b) gives way to `input_ids`, list<int32>, null for a null text; the
+    others are passed through. `columns`: only these of them. `keep_text`: the text too. `add_special_tokens`, `errors`:
+    as `Tokenizer` has them. A table without the column, or text that is refused, raises InputError.
+    """
+
+    def __init__(
+        self,
+        automaton: str | os.PathLike[str],
+        *,
+        text_column: str = "text",
+        columns: Sequence[str] | None = None,
+        keep_text: bool = False,
+        add_special_tokens: bool = True,
+        errors: str = "replace",
+    ) -> None:
+        super().__init__()
+        self._automaton = os.fspath(automaton)
+        self._settings = FileSettings(
+            text_column=text_column,
+            columns=None if columns is None else tuple(columns),
+            keep_text=keep_text,
+            add_special_tokens=add_special_tokens,
+            errors=errors,
+        )
+
+    def expand(self, pcoll: Any) -> Any:
+        do_fn = _TokenizeTable(self._automaton, self._settings)
+        return pcoll | "Tokenize" >> beam.ParDo(do_fn).with_output_types(pa.Table)
+
+    def display_data(self) -> dict[str, Any]:
+        names = ("text_column", "columns", "keep_text", "add_special_tokens", "errors")
+        return {"automaton": self._automaton, **{name: _shown(getattr(self._settings, name)) for name in names}}
+
+
+@with_input_types(str)
+@with_output_types(list[int])
+class Tokenize(beam.PTransform[Any, Any]):
+    """Strings to token ids: PCollection[str] -> PCollection[list[int]], with the windows and times of the strings.
+
+    Strings are gathered within a bundle, so that many go through the kernel in one call. `add_special_tokens` and
+    `errors`: as `Tokenizer` has them; a str is invalid where it holds a lone surrogate.
+    """
+
+    def __init__(
+        self, automaton: str | os.PathLike[str], *, add_special_tokens: bool = True, errors: str = "replace"
+    ) -> None:
+        super().__init__()
+        self._automaton = os.fspath(automaton)
+        self._settings = FileSettings(add_special_tokens=add_special_tokens, errors=errors)
+
+    def expand(self, pcoll: Any) -> Any:
+        do_fn = _TokenizeStrings(self._automaton, self._settings)
+        return pcoll | "Tokenize" >> beam.ParDo(do_fn).with_output_types(list[int])
+
+    def display_data(self) -> dict[str, Any]:
+        names = ("add_special_tokens", "errors")
+        return {"automaton": self._automaton, **{name: _shown(getattr(self._settings, name)) for name in names}}
+
+
+class _TokenizerDoFn(beam.DoFn):
+    """Opens the tokenizer in `setup`, one for all threads of a process, and counts."""
+
+    def __init__(self, automaton: str, settings: FileSettings) -> None:
+        super().__init__()
+        self._automaton = automaton if is_remote(automaton) else os.path.abspath(automaton)
+        self._settings = settings
+        self._shared = Shared()
+        self._counters = {name: Metrics.counter(NAMESPACE, name) for name in Counts.__dataclass_fields__}
+
+    def setup(self) -> None:
+        self._tokenizer: Tokenizer = self._shared.acquire(self._open, tag=str(version_of(self._automaton)))
+
+    def _open(self) -> Tokenizer:
+        try:
+            automaton = Automaton.open(local_copy(self._automaton))
+        except OSError as error:
+            raise AutomatonError(f"{self._automaton} cannot be opened on a worker: {error.strerror}.") from error
+        return Tokenizer(automaton, self._settings.add_special_tokens, self._settings.errors)
+
+    def _count(self, counts: Counts) -> None:
+        for name, counter in self._counters.items():
+            counter.inc(getattr(counts, name))
+
+
+class _TokenizeFile(_TokenizerDoFn):
+    def __init__(self, automaton: str, settings: FileSettings) -> None:
+        super().__init__(automaton, settings)
+        self._files = {name: Metrics.counter(NAMESPACE, name) for name in ("files", "files_skipped", "files_failed")}
+
+    def process(self, element: FileTask) -> Iterator[FileResult]:
+        try:
+            result = tokenize_file(element, self._tokenizer, self._settings, self._report)
+        except WordPieceError as error:
+            result = FileResult(element.input, element.output, error=str(error))
+        except pa.ArrowException as error:
+            message = f"{element.input} cannot be tokenized to {element.output}: {one_line(error)}."
+            result = FileResult(element.input, element.output, error=message)
+        outcome = "files_failed" if result.error else "files_skipped" if result.skipped else "files"
+        self._files[outcome].inc()
+        yield result
+
+    def _report(self, counts: Counts, size: float) -> None:
+        self._count(counts)
+        PROGRESS.add(counts.documents, size)
+
+
+class _TokenizeTable(_TokenizerDoFn):
+    def process(self, element: pa.Table) -> Iterator[pa.Table]:
+        layout = Layout(element.schema, self._settings, "The table")
+        batches = element.to_batches() or [pa.RecordBatch.from_pylist([], element.schema)]
+        ids, counts = layout.encode(batches, self._tokenizer, 0)
+        self._count(counts)
+        yield layout.output(batches, ids)
+
+
+class _TokenizeStrings(_TokenizerDoFn):
+    def start_bundle(self) -> None:
+        self._waiting: list[WindowedValue] = []
+        self._characters = 0
+
+    def process(
+        self, element: str, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
+    ) -> Iterator[WindowedValue]:
+        self._waiting.append(WindowedValue(element, timestamp, (window,)))
+        self._characters += len(element)
+        if self._characters >= BATCH_CHARACTERS:
+            yield from self._flush()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        if self._waiting:
+            yield from self._flush()
+
+    def _flush(self) -> Iterator[WindowedValue]:
+        waiting, self._waiting, self._characters = self._waiting, [], 0
+        ids, counts = self._encode([item.value for item in waiting])
+        self._count(counts)
+        # One list at a time: all of a batch as Python objects would be large.
+        for item, row in zip(waiting, ids, strict=True):
+            yield item.with_value(row.as_py())
+
+    def _encode(self, texts: list[str]) -> tuple[pa.Array, Counts]:
+        repaired = 0
+        try:
+            array = pa.array(texts, pa.string())
+        except UnicodeEncodeError as error:
+            if self._settings.errors == "error":
+                raise TextError(f"The text {texts[0][:40]!r} or one near it holds a lone surrogate.", 0) from error
+            clean = [SURROGATE.sub("\ufffd", text) for text in texts]
+            repaired = sum(a != b for a, b in zip(texts, clean, strict=True))
+            array = pa.array(clean, pa.string())
+        batch, counts = self._tokenizer.encode_arrow_counted(array)
+        return batch.column("input_ids"), counts + Counts(invalid=repaired)
+
+
+def _has_failed(result: FileResult) -> bool:
+    return result.error != ""
+
+
+def _raise_failed(failed: list[FileResult]) -> None:
+    sentences = sorted(result.error for result in failed)
+    if len(sentences) == 1:
+        raise InputError(sentences[0])
+    raise InputError("\n  ".join([f"{len(sentences)} files could not be tokenized:", *sentences]))
+
+
+def _shown(value: Any) -> Any:
+    """A value as display data can hold it."""
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return "null" if value is None else value

@@ -1,0 +1,1 @@
+"""Runnable pipelines: options in, transforms of `beam_wordpiece` out."""

@@ -1,0 +1,219 @@
+"""What the process that starts a pipeline does beside building it: flags, logging, progress, errors, the summary."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import re
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from beam_wordpiece import errors
+from beam_wordpiece.config import OPTIONS, SETTINGS, did_you_mean
+from beam_wordpiece.errors import ConfigError, InputError, VocabularyWarning, WordPieceError
+
+if TYPE_CHECKING:
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    from beam_wordpiece.io import FileTask
+
+LOCAL_RUNNER = "FnApiRunner"
+# Seconds between two looks at the counters of a local run.
+REFRESH = 0.2
+_SHOWN = ("files", "files_skipped", "documents", "nulls", "invalid", "tokens")
+
+# How an exception of a worker looks in the text that a runner gives back: its type, its message, and the step.
+_REMOTE_ERROR = re.compile(r"beam_wordpiece\.errors\.(\w+): (.*?)(?= \[while running '|\n\s*\n|\Z)", re.DOTALL)
+_STEP = re.compile(r" \[while running '[^']*'\].*", re.DOTALL)
+
+
+# Flags --------------------------------------------------------------------------------------------------------------
+
+
+def with_hyphens(argv: Sequence[str], parser: argparse.ArgumentParser) -> list[str]:
+    """The flags of this program with hyphens, also where they were spelled as Beam spells its own, with underscores."""
+    own = set(parser._option_string_actions)
+    spelled = []
+    for argument in argv:
+        name, equals, value = argument.partition("=")
+        hyphenated = name.replace("_", "-")
+        spelled.append(f"{hyphenated}{equals}{value}" if hyphenated in own else argument)
+    return spelled
+
+
+def beam_options(flags: Sequence[str]) -> PipelineOptions:
+    """Beam's options. Raises ConfigError for a flag that is neither Beam's nor, in all likelihood, another runner's."""
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    options = PipelineOptions(list(flags))
+    with _no_log_below(logging.ERROR):  # Beam tells that it passes over some flags; they are judged here
+        known = options.get_all_options()
+        given = options.get_all_options(retain_unknown_options=True)
+    own = [name for setting in (*SETTINGS, *OPTIONS) for name in (setting.name, setting.flag[2:])]
+    for name in sorted(set(given) - set(known)):
+        hint = did_you_mean(name, own)
+        # Runners outside of Python have flags of their own, which only they know.
+        if runner_name(options) == LOCAL_RUNNER or "did you mean" in hint:
+            raise ConfigError(f"There is no flag --{name}{hint if 'did you mean' in hint else '; see --help'}.")
+    return options
+
+
+def runner_name(options: PipelineOptions) -> str:
+    """The runner asked for; Beam's embedded one where none was.
+
+    Beam's DirectRunner would first look for a runner to download, and then do the same.
+    """
+    from apache_beam.options.pipeline_options import StandardOptions
+
+    name: str | None = options.view_as(StandardOptions).runner
+    return LOCAL_RUNNER if name is None or name.lower() == "directrunner" else name
+
+
+# Running ------------------------------------------------------------------------------------------------------------
+
+
+def run(pipeline: Any, tasks: Sequence[FileTask], progress: bool) -> None:
+    """Run to the end and print a summary on standard error. Raises the WordPieceError that made a worker give up."""
+    start = time.monotonic()
+    try:
+        with _progress_bar(tasks) if progress else contextlib.nullcontext():
+            result = pipeline.run()
+            result.wait_until_finish()
+    except Exception as error:
+        found = error_of(error)
+        if found is None:
+            raise
+        raise found from error
+    print(summary(counters(result), time.monotonic() - start), file=sys.stderr)
+
+
+def counters(result: Any) -> dict[str, int]:
+    """The counters of `beam_wordpiece.transforms` after a run, added up over all steps."""
+    from apache_beam.metrics.metric import MetricsFilter
+
+    from beam_wordpiece.transforms import NAMESPACE
+
+    total: dict[str, int] = {}
+    for counter in result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]:
+        total[counter.key.metric.name] = total.get(counter.key.metric.name, 0) + counter.result
+    return total
+
+
+def summary(counted: dict[str, int], seconds: float) -> str:
+    """A few lines for people. `seconds`: from start to end, so that MB/s is what the user waited for."""
+    count = {name: f"{counted.get(name, 0):,}" for name in (*counted, *_SHOWN)}
+    files = f"{count['files']} files written, {count['files_skipped']} there already"
+    if not counted.get("documents"):
+        return files
+    megabytes = counted.get("bytes", 0) / 1e6
+    unknown = 100 * counted.get("unknowns", 0) / max(1, counted.get("tokens", 0))
+    return (
+        f"{files}\n"
+        f"{count['documents']} documents ({count['nulls']} null, {count['invalid']} not UTF-8), "
+        f"{count['tokens']} tokens ({unknown:.2f} % unknown)\n"
+        f"{megabytes:,.1f} MB of text in {seconds:,.1f} s: {megabytes / max(seconds, 1e-9):,.1f} MB/s"
+    )
+
+
+def error_of(error: BaseException) -> WordPieceError | OSError | None:
+    """What went wrong in a worker, of an exception that a runner raised; None where it is no error of this package.
+
+    In the same process Beam raises the exception again, with the step added to the message; elsewhere it gives the text
+    of the whole traceback.
+    """
+    if isinstance(error, (WordPieceError, OSError)):
+        return type(error)(_STEP.sub("", str(error))) if not isinstance(error, errors.TextError) else error
+    found = _REMOTE_ERROR.findall(str(error))
+    if not found:
+        return None
+    name, message = found[-1]
+    kind = getattr(errors, name, InputError)
+    return (kind if kind is not errors.TextError else InputError)(message.strip())
+
+
+@contextlib.contextmanager
+def _progress_bar(tasks: Sequence[FileTask]) -> Iterator[None]:
+    """A bar over the bytes of the input files. It moves where the workers are threads of this process."""
+    from tqdm import tqdm
+
+    from beam_wordpiece.io import version_of
+    from beam_wordpiece.transforms import PROGRESS
+
+    versions = [version_of(task.input) for task in tasks]
+    total = sum(version.size for version in versions if version is not None)
+    documents, size = PROGRESS.documents, PROGRESS.bytes
+    done = threading.Event()
+
+    with tqdm(total=total, unit="B", unit_scale=True, desc="tokenizing", file=sys.stderr) as bar:
+
+        def follow() -> None:
+            while not done.wait(REFRESH):
+                show()
+
+        def show() -> None:
+            bar.set_postfix_str(f"{PROGRESS.documents - documents:,} documents", refresh=False)
+            bar.update(int(PROGRESS.bytes - size) - bar.n)
+
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+            show()
+
+
+# Logging ------------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def quiet_logging(verbose: bool) -> Iterator[None]:
+    """Log to standard error what concerns the user; `verbose`: all.
+
+    Left out is what Beam says of services that are not installed, and its tracebacks of errors that this package raised
+    on purpose: those end the program with their one sentence.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    if not verbose:
+        handler.addFilter(_concerns_user)
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    if verbose:
+        root.setLevel(logging.INFO)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", VocabularyWarning)
+            warnings.showwarning = _show_warning
+            yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"warning: {message}", file=sys.stderr)
+
+
+def _concerns_user(record: logging.LogRecord) -> bool:
+    message = record.getMessage()
+    raised = record.exc_info[1] if record.exc_info else None
+    ours = isinstance(raised, WordPieceError) or "beam_wordpiece.errors." in message
+    return record.levelno >= logging.WARNING and not ours and not message.startswith("apitools not found")
+
+
+@contextlib.contextmanager
+def _no_log_below(level: int) -> Iterator[None]:
+    before = logging.root.manager.disable
+    logging.disable(level - 1)
+    try:
+        yield
+    finally:
+        logging.disable(before)

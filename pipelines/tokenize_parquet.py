@@ -1,0 +1,122 @@
+"""The main job: Parquet files in, the same files with exact token ids out.
+
+    python -m pipelines.tokenize_parquet --config configs/quickstart.yaml
+
+`python -m pipelines.tokenize_parquet --help` says what a configuration file and the flags may hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from beam_wordpiece.config import JobConfig, add_flags, flag_values, load_config
+from beam_wordpiece.errors import ConfigError, WordPieceError
+from pipelines import driver
+
+if TYPE_CHECKING:
+    from beam_wordpiece.io import FileTask
+
+PROGRAM = "tokenize_parquet"
+# Exit codes: what was asked cannot be (as argparse has it); some files could not be tokenized; interrupted.
+MISUSED, FAILED, INTERRUPTED = 2, 1, 130
+
+DESCRIPTION = """\
+Tokenize a text column of Parquet files with WordPiece, exactly as HuggingFace tokenizers does.
+
+Each input becomes one output of the same name, with the token ids in the column input_ids (list<int32>) instead of the
+text, and every other column as it was. An output appears whole or not at all; a job that was stopped goes on where it
+was when the same command is given again.
+"""
+
+EXAMPLES = """\
+examples:
+  all that a file says:
+    python -m pipelines.tokenize_parquet --config configs/quickstart.yaml
+  the same without a file, keeping only the ids beside the tokens:
+    python -m pipelines.tokenize_parquet --input 'corpus/**/*.parquet' --output tokenized \\
+        --tokenizer bert-base-uncased/tokenizer.json --text-column body --id-column doc_id --columns
+  on all cores of this machine (Beam's flags are passed on to Beam):
+    python -m pipelines.tokenize_parquet --config configs/corpus.yaml \\
+        --direct_running_mode=multi_processing --direct_num_workers=0
+  on a cluster:
+    python -m pipelines.tokenize_parquet --config configs/corpus.yaml --runner=FlinkRunner --flink_master=HOST:8081
+
+Without --runner the job runs here. Exit code 0: all files are done; 1: some could not be tokenized, and each is named;
+2: the command or its configuration is wrong.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the job that the command line (default: that of the process) describes, and give its exit code."""
+    try:
+        config, beam_flags, arguments = parse(sys.argv[1:] if argv is None else argv)
+        with driver.quiet_logging(arguments.verbose):
+            run(config, beam_flags, arguments.progress)
+    except ConfigError as error:
+        return _fail(error, MISUSED)
+    except (WordPieceError, OSError) as error:
+        return _fail(error, FAILED)
+    except KeyboardInterrupt:
+        return _fail("interrupted; the files that are done stay, and the same command goes on from there", INTERRUPTED)
+    return 0
+
+
+def parse(argv: list[str]) -> tuple[JobConfig, list[str], argparse.Namespace]:
+    """The job, Beam's own flags, and what concerns this command only. Raises ConfigError."""
+    parser = argparse.ArgumentParser(
+        "python -m pipelines.tokenize_parquet",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--config", metavar="FILE", help="a YAML file with the values below; flags win over it")
+    parser.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=sys.stderr.isatty(),
+        help="a progress bar, for jobs in this process (default: on a terminal)",
+    )
+    parser.add_argument("--verbose", action="store_true", help="show all that Beam logs")
+    add_flags(parser)
+    arguments, beam_flags = parser.parse_known_args(driver.with_hyphens(argv, parser))
+    config = load_config(arguments.config, flag_values(arguments))
+    return config, [*config.beam, *beam_flags], arguments
+
+
+def run(config: JobConfig, beam_flags: list[str], progress: bool) -> None:
+    """Plan the files, hand out the tokenizer, run the pipeline, and print what was counted.
+
+    Raises ConfigError before anything is written; InputError where files could not be tokenized.
+    """
+    # Beam takes seconds to import, and neither --help nor a mistake in the flags should wait for it.
+    import apache_beam as beam
+
+    from beam_wordpiece.io import plan_tasks, prepare_automaton
+
+    options = driver.beam_options(beam_flags)
+    tasks = plan_tasks(config.input, config.output)
+    automaton = prepare_automaton(config.tokenizer, config.options, config.output)
+    pipeline = beam.Pipeline(runner=driver.runner_name(options), options=options)
+    build(pipeline, tasks, automaton, config)
+    driver.run(pipeline, tasks, progress)
+
+
+def build(pipeline: Any, tasks: list[FileTask], automaton: str, config: JobConfig) -> Any:
+    """The pipeline: a PCollection with a `FileResult` for each file."""
+    import apache_beam as beam
+
+    from beam_wordpiece.transforms import TokenizeFiles
+
+    return pipeline | "Files" >> beam.Create(tasks) | "TokenizeFiles" >> TokenizeFiles(automaton, config)
+
+
+def _fail(error: object, code: int) -> int:
+    print(f"{PROGRAM}: {error}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
