@@ -50,6 +50,9 @@ class Automaton:
     def open(cls, path: str | os.PathLike[str]) -> Automaton:
         """Map an automaton file and check all of it. Raises AutomatonError, OSError."""
         place = os.path.abspath(path)
+        # Python's error for a file that is not there or cannot be read names it.
+        with open(place, "rb"):
+            pass
         try:
             return cls(_core.Automaton.open(place), place)
         except AutomatonError as error:

@@ -235,7 +235,7 @@ def _encode(options: argparse.Namespace) -> None:
         text = _decoded(data, options.errors, number)
         encoding = tokenizer.encode(text)
         if options.json:
-            print(json.dumps({"text": text, "ids": encoding.ids, "tokens": encoding.tokens}, ensure_ascii=False))
+            print(json.dumps({"text": text, "ids": encoding.ids, "tokens": encoding.tokens}))
         else:
             print("\n" * (number > 0) + "\n".join(_aligned(encoding, width)))
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from beam_wordpiece.errors import ConfigError, VocabularyError
 from beam_wordpiece.json_file import Node, read_json
@@ -149,7 +150,7 @@ def _refuse_other_splitting(config: Node, advice: str = "") -> None:
         config.get("never_split").fail(f"names words that are not to be split, which is not supported{advice}.")
 
 
-def _read_options(config: Node, **others: str) -> Options:
+def _read_options(config: Node, **others: Any) -> Options:
     """The options that a configuration states, and others; those that neither states have BERT's defaults."""
     values = {name: config.get(key).value for key, name in OPTION_OF.items() if config.has(key)}
     try:

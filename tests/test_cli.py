@@ -1,0 +1,177 @@
+"""The `beam-wordpiece` command, run as people run it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import beam_wordpiece as bw
+from beam_wordpiece.cli import main
+from tests import oracle, small
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAM = [sys.executable, "-m", "beam_wordpiece.cli"]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return small.write(tmp_path / "tokenizer.json", small.document())
+
+
+@pytest.fixture
+def automaton(source: Path) -> Path:
+    path = source.with_name("small.bwp")
+    bw.Automaton.compile(source).save(path)
+    return path
+
+
+def run(*arguments: str | os.PathLike[str], status: int = 0) -> None:
+    assert main([os.fspath(argument) for argument in arguments]) == status
+
+
+def test_compile_writes_an_automaton(source: Path, automaton: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = source.with_name("other.bwp")
+    run("compile", source, "-o", output)
+    assert output.read_bytes() == automaton.read_bytes()
+    out = capsys.readouterr().out
+    assert str(output) in out
+    assert bw.Automaton.open(output).fingerprint in out
+
+
+def test_compile_takes_every_option(source: Path) -> None:
+    output = source.with_name("other.bwp")
+    content = small.document() | {"truncation": {"max_length": 8}, "padding": {}}
+    small.write(source, content)
+    flags = "--no-lowercase --strip-accents --no-clean-text --no-handle-chinese-chars --ignore-truncation"
+    more = "--ignore-padding --unk-token [PAD] --max-input-chars-per-word 5 --profile hf"
+    run("compile", source, "-o", output, *flags.split(), *more.split(), "--continuing-subword-prefix", "")
+    assert bw.Automaton.open(output).options == bw.Options(False, True, False, False, "[PAD]", "", 5, "hf")
+
+
+def test_inspect_shows_what_is_in_a_file(automaton: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("inspect", automaton)
+    table = capsys.readouterr().out
+    opened = bw.Automaton.open(automaton)
+    for shown in (opened.fingerprint, "hf", "[MASK]", "[CLS]:0 $A:0 [SEP]:0", "max input chars per word", "special"):
+        assert shown in table
+    assert not [line for line in table.splitlines() if line != line.rstrip()]
+    run("inspect", "--json", automaton)
+    assert json.loads(capsys.readouterr().out) == opened.describe()
+
+
+def test_encode_shows_tokens_above_their_ids(automaton: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("encode", "--automaton", automaton, "unaffable cats", "中文")
+    assert capsys.readouterr().out.splitlines() == [
+        "[CLS]  un  ##aff  ##able  cat  ##s  [SEP]",
+        "2      5   6      7       13   14   3",
+        "",
+        "[CLS]  中  文  [SEP]",
+        "2      19  20  3",
+    ]
+
+
+def test_encode_keeps_to_the_width_of_the_terminal(
+    automaton: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    run("encode", "--automaton", automaton, "--no-special-tokens", "cat " * 12)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 20
+    assert " ".join(lines).split() == [*["cat"] * 4, *["13"] * 4] * 3
+
+
+def test_encode_reads_documents_from_standard_input(source: Path) -> None:
+    text = "a b\r\n\ncaté\u2028cat\n[MASK]".encode()
+    result = subprocess.run(
+        [*PROGRAM, "encode", "--tokenizer", source, "--json"], input=text, capture_output=True, cwd=ROOT, check=True
+    )
+    rows = [json.loads(line) for line in result.stdout.decode().splitlines()]
+    hf = oracle.hf_tokenizer(source)
+    documents = text.decode().split("\n")
+    assert [row["text"] for row in rows] == documents
+    assert [row["ids"] for row in rows] == oracle.hf_ids(hf, documents)
+    assert [row["tokens"] for row in rows] == [hf.encode(document).tokens for document in documents]
+    assert result.stderr == b""
+
+
+def test_text_that_is_not_utf8(automaton: Path) -> None:
+    command = [*PROGRAM, "encode", "--automaton", automaton, "--json"]
+    result = subprocess.run(command, input=b"a\na\xffb", capture_output=True, cwd=ROOT, check=True)
+    assert json.loads(result.stdout.splitlines()[1])["text"] == "a\ufffdb"
+    result = subprocess.run([*command, "--errors", "error"], input=b"a\na\xffb", capture_output=True, cwd=ROOT)
+    assert (result.returncode, result.stderr) == (2, b"beam-wordpiece: document 2 is not UTF-8: byte 1.\n")
+    result = subprocess.run([*command, b"a\xffb"], capture_output=True, cwd=ROOT, check=True)
+    assert json.loads(result.stdout)["text"] == "a\ufffdb"
+
+
+def test_what_is_wrong_is_one_line_and_status_2(
+    source: Path, automaton: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = source.with_name("broken.json")
+    broken.write_text("{")
+    output = source.with_name("never.bwp")
+    for arguments, message in (
+        (("compile", "no/such/file", "-o", output), "no/such/file: No such file or directory"),
+        (("compile", broken, "-o", output), f"{broken}: is not JSON"),
+        (("compile", source, "-o", source.with_name("none") / "x"), f"{source.with_name('none') / 'x'}: No such file"),
+        (("compile", source, "-o", output, "--profile", "google"), 'The profile "google" is not built yet'),
+        (("compile", source, "-o", output, "--unk-token", "x"), "the unknown token 'x' is not in the vocabulary"),
+        (("inspect", source), str(source)),
+        (("inspect", source.with_name("none.bwp")), "none.bwp: No such file or directory"),
+        (("encode", "--automaton", automaton, "--lowercase", "a"), "lowercase cannot be changed"),
+    ):
+        run(*arguments, status=2)
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("beam-wordpiece: ")
+        assert err.count("\n") == 1
+        assert message in err
+    assert not output.exists()
+
+
+def test_a_doubtful_vocabulary_is_warned_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "vocab.txt"
+    path.write_bytes(b"[UNK]\r\na\r\n")
+    run("encode", "--tokenizer", path, "a")
+    out, err = capsys.readouterr()
+    assert out == "a\n1\n"
+    assert err.startswith(f"beam-wordpiece: warning: {path}: each of lines 1, 2 ends with a carriage return")
+    assert err.count("\n") == 1
+
+
+def test_a_reader_that_leaves_early_is_no_fault(automaton: Path, tmp_path: Path) -> None:
+    documents = tmp_path / "documents.txt"
+    documents.write_text("unaffable cats\n" * 10_000)
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [*PROGRAM, "encode", "--automaton", automaton]
+    with documents.open() as file:
+        result = subprocess.run(command, stdin=file, stdout=writing, stderr=subprocess.PIPE, cwd=ROOT, check=True)
+    os.close(writing)
+    assert result.stderr == b""
+
+
+def test_a_terminal_that_cannot_show_a_token_shows_its_escape(automaton: Path) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = [*PROGRAM, "encode", "--automaton", automaton, "--no-special-tokens", "中"]
+    result = subprocess.run(command, capture_output=True, cwd=ROOT, env=environment, check=True)
+    assert result.stdout.split() == [b"\\u4e2d", b"19"]
+
+
+@pytest.mark.parametrize("command", [[], ["compile"], ["inspect"], ["encode"]], ids=str)
+def test_help_teaches_with_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main([*command, "--help"])
+    assert exit.value.code == 0
+    assert f"examples:\n  beam-wordpiece {' '.join(command)}".rstrip() in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["encode", "a"], ["compile", "x"], ["inspect"], ["tokenize"]], ids=str)
+def test_a_wrong_command_line_says_how_it_is_used(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(arguments)
+    assert exit.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: beam-wordpiece")
