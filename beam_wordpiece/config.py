@@ -21,8 +21,8 @@ from beam_wordpiece.errors import ConfigError
 class Setting:
     """One value of a job.
 
-    `kind` is one of "text", "texts" (one text or a list of them), "boolean" and "number" (from 0 up). `choices` are the
-    texts allowed, all when empty. `nullable`: may be null, in the file and as a flag.
+    `kind` is one of "text", "texts" (one text or a list of them), "boolean" and "number" (whole, from `least` up).
+    `choices` are the texts allowed, all when empty. `nullable`: may be null, in the file and as a flag.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Setting:
     help: str
     choices: tuple[str, ...] = ()
     nullable: bool = False
+    least: int = 0
 
     @property
     def flag(self) -> str:
@@ -94,7 +95,9 @@ SETTINGS = (
         "the Parquet compression (default: zstd)",
         choices=("zstd", "snappy", "gzip", "lz4", "brotli", "none"),
     ),
-    Setting("row_group_mb", "number", "how large a row group of the output may grow in memory, in MB (default: 32)"),
+    Setting(
+        "row_group_mb", "number", "how large a row group of the output may grow in memory, in MB (default: 32)", least=1
+    ),
 )
 
 # HF's names. What they mean, and which values hold together, is checked where the vocabulary is read.
@@ -175,7 +178,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     for title, settings in (("the job", SETTINGS), ("options of the tokenizer (default: what its file says)", OPTIONS)):
         group = parser.add_argument_group(title)
         for setting in settings:
-            metavar = "{" + ",".join(setting.choices) + "}" if setting.choices else _METAVAR[setting.kind]
+            choices = setting.choices or (("true", "false") if setting.kind == "boolean" else ())
+            choices += ("null",) if setting.nullable and choices else ()
+            metavar = "{" + ",".join(choices) + "}" if choices else "N" if setting.kind == "number" else "TEXT"
             # The values are checked with those of the file, in the same words, so that argparse takes any text here.
             nargs = "*" if setting.kind == "texts" else None
             group.add_argument(
@@ -196,7 +201,6 @@ def flag_values(namespace: argparse.Namespace) -> dict[str, Any]:
     return {**values, "options": options} if options else values
 
 
-_METAVAR = {"text": "TEXT", "texts": "TEXT", "boolean": "{true,false}", "number": "N"}
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -266,7 +270,9 @@ def _check(values: Mapping[Any, Any], settings: Sequence[Setting], where: str, a
     known = {setting.name: setting for setting in settings}
     for name in values:
         if name not in known:
-            raise ConfigError(f"{where}: there is no setting {name!r}{did_you_mean(str(name), [*known, *also])}.")
+            there = (*known, *also)
+            hint = did_you_mean(str(name), there) or f"; there are {', '.join(there)}."
+            raise ConfigError(f"{where}: there is no setting {name!r}{hint}")
     return {name: _check_value(known[name], value, where) for name, value in values.items()}
 
 
@@ -277,10 +283,11 @@ def _check_value(setting: Setting, value: Any, where: str) -> Any:
         "text": isinstance(value, str),
         "texts": isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value)),
         "boolean": isinstance(value, bool),
-        "number": isinstance(value, int) and not isinstance(value, bool) and value >= 0,
+        "number": isinstance(value, int) and not isinstance(value, bool) and value >= setting.least,
     }
     if not fits[setting.kind]:
-        raise ConfigError(f"{where}: {setting.name} has to be {_EXPECTED[setting.kind]}, not {_kind_of(value)}.")
+        expected = _EXPECTED[setting.kind].format(least=setting.least)
+        raise ConfigError(f"{where}: {setting.name} has to be {expected}, not {_kind_of(value)}.")
     if setting.choices and value not in setting.choices:
         raise ConfigError(f"{where}: {setting.name} has to be one of {', '.join(setting.choices)}, not {value!r}.")
     if setting.kind == "texts":
@@ -292,7 +299,7 @@ _EXPECTED = {
     "text": "a text",
     "texts": "a text or a list of texts",
     "boolean": "true or false",
-    "number": "a whole number from 0 up",
+    "number": "a whole number from {least} up",
 }
 
 
@@ -308,10 +315,9 @@ def _beam_flags(section: Mapping[Any, Any], where: str) -> Iterable[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: "; did you mean 'x'?" or what there is, without a full stop."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f" (there are: {', '.join(names)})"
+    """The end of a sentence about an unknown name, where it is much like one of those `known`; otherwise nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _kind_of(value: Any) -> str:

@@ -192,7 +192,8 @@ def open_file(path: str) -> pa.NativeFile:
     """A file to read from, with seeking. Raises InputError where it is missing or cannot be opened."""
     try:
         if is_remote(path):
-            return pa.PythonFile(FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED), mode="r")
+            remote: Any = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+            return pa.PythonFile(remote, mode="r")
         return pa.OSFile(path, mode="r")
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist.") from error

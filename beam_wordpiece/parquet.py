@@ -55,7 +55,8 @@ class Layout:
         self._passed: list[tuple[str, tuple[str, ...]]] = []
         fields = []
         for name in passed:
-            item, cut = schema.field(name), ()
+            item: Any = schema.field(name)
+            cut: tuple[str, ...] = ()
             if name == self._path[0] and not keep_text:
                 cut = self._path[1:]
                 item = _field_without(item, cut) if cut else None
@@ -66,23 +67,25 @@ class Layout:
             hint = "rename it, or leave it out by naming the columns to pass through"
             raise InputError(f"{where} has a column {OUTPUT_COLUMN} already; {hint}.")
         ids = pa.field(OUTPUT_COLUMN, pa.list_(pa.int32()))
-        metadata = {key: value for key, value in (schema.metadata or {}).items() if key not in _STALE_METADATA}
+        metadata: Any = {key: value for key, value in (schema.metadata or {}).items() if key not in _STALE_METADATA}
         self.schema: pa.Schema = pa.schema([*fields, ids], metadata=metadata)
         """The schema of the output."""
 
-    def texts(self, batch: pa.RecordBatch) -> pa.Array:
+    def texts(self, batch: pa.RecordBatch) -> pa.Array[Any]:
         """The text of a batch, one a row; null where the text or a struct around it is null."""
-        column = batch.column(batch.schema.get_field_index(self._path[0]))
+        column: Any = batch.column(batch.schema.get_field_index(self._path[0]))
         for name in self._path[1:]:
             column = pc.struct_field(column, [column.type.get_field_index(name)])
-        return column
+        texts: pa.Array[Any] = column
+        return texts
 
     def encode(
         self, batches: Sequence[pa.RecordBatch], tokenizer: Tokenizer, before: int
     ) -> tuple[pa.RecordBatch, Counts]:
         """The `input_ids` of all rows of the batches, in one call. `before`: rows of the file that came earlier."""
+        texts: Any = [self.texts(batch) for batch in batches]
         try:
-            return tokenizer.encode_arrow_counted(pa.chunked_array([self.texts(batch) for batch in batches]))
+            return tokenizer.encode_arrow_counted(pa.chunked_array(texts))
         except TextError as error:
             column, name = self._settings.id_column, ""
             if column is not None:
@@ -96,8 +99,10 @@ class Layout:
         """The rows of the output: what is passed through of `batches`, and the `input_ids` of all of them."""
         columns: list[Any] = []
         for (name, cut), item in zip(self._passed, self.schema, strict=False):
-            chunks = [batch.column(batch.schema.get_field_index(name)) for batch in batches]
-            columns.append(pa.chunked_array([_array_without(c, cut) if cut else c for c in chunks], type=item.type))
+            chunks: Any = [batch.column(batch.schema.get_field_index(name)) for batch in batches]
+            if cut:
+                chunks = [_array_without(chunk, cut) for chunk in chunks]
+            columns.append(pa.chunked_array(chunks, type=item.type))
         columns.append(ids.column(OUTPUT_COLUMN).cast(self.schema.field(OUTPUT_COLUMN).type))
         return pa.Table.from_arrays(columns, schema=self.schema)
 
@@ -136,16 +141,13 @@ class Layout:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    types = pa.types
-    if types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind):
         return _is_text(kind.value_type)
-    checks = [types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_null]
-    # The views are younger than the oldest pyarrow that this package takes.
-    checks += [getattr(types, name) for name in ("is_string_view", "is_binary_view") if hasattr(types, name)]
-    return any(check(kind) for check in checks)
+    # By name, because the first pyarrow that is supported does not have the views.
+    return str(kind) in ("string", "large_string", "string_view", "binary", "large_binary", "binary_view", "null")
 
 
-def _field_without(item: pa.Field, cut: tuple[str, ...]) -> pa.Field | None:
+def _field_without(item: pa.Field[Any], cut: tuple[str, ...]) -> pa.Field[Any] | None:
     """The struct field `item` without what is at the path `cut` below it; None where nothing is left."""
     kept = []
     for child in item.type:
@@ -155,7 +157,7 @@ def _field_without(item: pa.Field, cut: tuple[str, ...]) -> pa.Field | None:
     return item.with_type(pa.struct(kept)) if kept else None
 
 
-def _array_without(array: pa.StructArray, cut: tuple[str, ...]) -> pa.StructArray:
+def _array_without(array: Any, cut: tuple[str, ...]) -> pa.StructArray:
     """The values that belong to `_field_without`."""
     children, kept = [], []
     for child, values in zip(array.type, array.flatten(), strict=True):
@@ -250,9 +252,9 @@ def _bytes_per_row(parquet: pq.ParquetFile, group: int) -> float:
     return total
 
 
-def _decoded_size(array: pa.Array) -> float:
+def _decoded_size(array: Any) -> float:
     if pa.types.is_dictionary(array.type):
-        return len(array) * float(array.dictionary.nbytes) / max(1, len(array.dictionary))
+        return float(len(array) * array.dictionary.nbytes / max(1, len(array.dictionary)))
     return float(array.nbytes)
 
 
@@ -297,13 +299,14 @@ class TokenWriter:
         self._size = 0
         self._schema = schema.with_metadata({**(schema.metadata or {}), ORIGIN_KEY: origin})
         ids, others = _leaf_columns(schema)
-        dictionary = [*others, ids] if settings.encoding == "dictionary" else others
+        dictionary: Any = [*others, ids] if settings.encoding == "dictionary" else others
+        compression: Any = settings.compression
         split = settings.encoding == "byte_stream_split"
         try:
             self._writer = pq.ParquetWriter(
                 file,
                 self._schema,
-                compression=settings.compression,
+                compression=compression,
                 use_dictionary=dictionary,
                 column_encoding={ids: "BYTE_STREAM_SPLIT"} if split else None,
                 # The smallest and largest token id of a page help no query.

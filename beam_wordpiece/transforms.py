@@ -17,8 +17,9 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.coders import Coder, RowCoder, registry
-from apache_beam.metrics import Metrics
+from apache_beam.coders import Coder, RowCoder
+from apache_beam.coders.typecoders import registry
+from apache_beam.metrics.metric import Metrics
 from apache_beam.transforms.combiners import ToListCombineFn
 from apache_beam.typehints import with_input_types, with_output_types
 from apache_beam.utils.shared import Shared
@@ -198,7 +199,6 @@ class _TokenizerDoFn(beam.DoFn):
     """Opens the tokenizer in `setup`, one for all threads of a process, and counts."""
 
     def __init__(self, automaton: str, settings: FileSettings) -> None:
-        super().__init__()
         self._automaton = automaton if is_remote(automaton) else os.path.abspath(automaton)
         self._settings = settings
         self._shared = Shared()
@@ -275,7 +275,7 @@ class _TokenizeStrings(_TokenizerDoFn):
         for item, row in zip(waiting, ids, strict=True):
             yield item.with_value(row.as_py())
 
-    def _encode(self, texts: list[str]) -> tuple[pa.Array, Counts]:
+    def _encode(self, texts: list[str]) -> tuple[Any, Counts]:
         repaired = 0
         try:
             array = pa.array(texts, pa.string())

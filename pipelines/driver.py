@@ -50,16 +50,19 @@ def beam_options(flags: Sequence[str]) -> PipelineOptions:
     """Beam's options. Raises ConfigError for a flag that is neither Beam's nor, in all likelihood, another runner's."""
     from apache_beam.options.pipeline_options import PipelineOptions
 
+    for before, value in zip(("", *flags), flags, strict=False):
+        if not value.startswith("-") and (not before.startswith("-") or "=" in before):
+            raise ConfigError(f"{value!r} stands alone on the command line; which flag is it for?")
     options = PipelineOptions(list(flags))
     with _no_log_below(logging.ERROR):  # Beam tells that it passes over some flags; they are judged here
         known = options.get_all_options()
         given = options.get_all_options(retain_unknown_options=True)
-    own = [name for setting in (*SETTINGS, *OPTIONS) for name in (setting.name, setting.flag[2:])]
+    own = [setting.flag for setting in (*SETTINGS, *OPTIONS)]
     for name in sorted(set(given) - set(known)):
-        hint = did_you_mean(name, own)
+        hint = did_you_mean("--" + name.replace("_", "-"), own)
         # Runners outside of Python have flags of their own, which only they know.
-        if runner_name(options) == LOCAL_RUNNER or "did you mean" in hint:
-            raise ConfigError(f"There is no flag --{name}{hint if 'did you mean' in hint else '; see --help'}.")
+        if hint or runner_name(options) == LOCAL_RUNNER:
+            raise ConfigError(f"There is no flag --{name}{hint or '; --help shows those there are.'}")
     return options
 
 
@@ -100,7 +103,7 @@ def counters(result: Any) -> dict[str, int]:
 
     total: dict[str, int] = {}
     for counter in result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]:
-        total[counter.key.metric.name] = total.get(counter.key.metric.name, 0) + counter.result
+        total[counter.key.metric.name] = total.get(counter.key.metric.name, 0) + (counter.result or 0)
     return total
 
 
@@ -205,7 +208,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def _concerns_user(record: logging.LogRecord) -> bool:
     message = record.getMessage()
     raised = record.exc_info[1] if record.exc_info else None
-    ours = isinstance(raised, WordPieceError) or "beam_wordpiece.errors." in message
+    ours = isinstance(raised, WordPieceError) or "beam_wordpiece.errors." in f"{message} {raised}"
     return record.levelno >= logging.WARNING and not ours and not message.startswith("apitools not found")
 
 

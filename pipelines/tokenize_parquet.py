@@ -43,8 +43,8 @@ examples:
   on a cluster:
     python -m pipelines.tokenize_parquet --config configs/corpus.yaml --runner=FlinkRunner --flink_master=HOST:8081
 
-Without --runner the job runs here. Exit code 0: all files are done; 1: some could not be tokenized, and each is named;
-2: the command or its configuration is wrong.
+Without --runner the job runs here. Exit code 0: all files are done; 1: inputs are missing or could not be tokenized,
+and each is named; 2: the command or its configuration is wrong.
 """
 
 
@@ -66,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
 def parse(argv: list[str]) -> tuple[JobConfig, list[str], argparse.Namespace]:
     """The job, Beam's own flags, and what concerns this command only. Raises ConfigError."""
     parser = argparse.ArgumentParser(
-        "python -m pipelines.tokenize_parquet",
+        usage="python -m pipelines.tokenize_parquet [--config FILE] [flags]",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
