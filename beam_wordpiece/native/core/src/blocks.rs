@@ -56,14 +56,20 @@ pub struct BlockTables {
     pub page_of: Vec<u16>,
     /// Bytes above ASCII with which an added token may begin.
     pub added_leads: Vec<u8>,
-    /// Class flags and replacement of each ASCII character for the character-wise path: byte, flags.
-    pub ascii_bytes: [u8; 128],
+    /// The same as `ascii` by nibbles, for levels that look up 16 bytes at once: for each flag (and for RARE, any of
+    /// the last three) and each low nibble, the high nibbles that have it, as bits.
+    pub ascii_rows: [[u8; 16]; 6],
 }
 
 /// The place in `page_of` of the pages of three-byte characters.
 pub const THREE_BYTE_PAGES: usize = 32;
 
 impl BlockTables {
+    /// The row of `ascii_rows` for any of the rare flags.
+    pub const RARE: usize = 5;
+    /// The bit of each high nibble in `ascii_rows`; none for bytes that are not ASCII.
+    pub const ROWS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
+
     /// Derive the tables; `first_bytes` are the bytes with which an added token may begin.
     pub fn new(code_points: CodePoints<'_>, first_bytes: &FirstBytes) -> BlockTables {
         let lower = matches!(code_points.action(u32::from('A')), Action::One(a) if a.code_point() == u32::from('a'));
@@ -76,14 +82,17 @@ impl BlockTables {
             pages: Vec::new(),
             page_of: vec![0; THREE_BYTE_PAGES + 1024],
             added_leads: (0x80..=0xFF).filter(|&byte| first_bytes.contains(byte)).collect(),
-            ascii_bytes: [0; 128],
+            ascii_rows: [[0; 16]; 6],
         };
         for byte in 0..128u8 {
             tables.ascii[usize::from(byte)] = tables.ascii_class(code_points, byte);
-            tables.ascii_bytes[usize::from(byte)] =
-                if byte.is_ascii_uppercase() { byte | tables.case_bit } else { byte };
             if first_bytes.contains(byte) {
                 tables.ascii[usize::from(byte)] |= ADDED;
+            }
+            let flags = tables.ascii[usize::from(byte)];
+            let rows = [WORD, ISOLATED, DELETED, ADDED, SLOW, DELETED | ADDED | SLOW];
+            for (row, _) in tables.ascii_rows.iter_mut().zip(rows).filter(|(_, flag)| flags & flag != 0) {
+                row[usize::from(byte & 0x0F)] |= 1 << (byte >> 4);
             }
         }
         for page in 2..32 {

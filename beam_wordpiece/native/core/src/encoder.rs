@@ -6,7 +6,6 @@ use crate::error::Error;
 use crate::exact::Exact;
 use crate::lookup::Lookup;
 use crate::normalizer::{Position, Stop, normalize};
-use crate::simd::portable::Portable;
 use crate::simd::{Level, Simd};
 use crate::walk::Pieces;
 
@@ -58,7 +57,17 @@ pub fn encode<'t>(
     let (prefix, suffix) = if options.add_special_tokens { automaton.template() } else { (&[][..], &[][..]) };
     let job = Job { tables: automaton.tables(), prefix, suffix, strict: options.strict };
     match options.level {
-        Level::Portable => job.run(Portable, texts, workspace, out),
+        Level::Portable(simd) => job.run(simd, texts, workspace, out),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2(simd) => simd.run(
+            #[inline(always)]
+            |simd| job.run(simd, texts, workspace, out),
+        ),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512(simd) => simd.run(
+            #[inline(always)]
+            |simd| job.run(simd, texts, workspace, out),
+        ),
     }
 }
 

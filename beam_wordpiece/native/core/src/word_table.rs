@@ -60,7 +60,13 @@ impl<'a, const W: usize> WordTable<'a, W> {
     /// The value of a key.
     #[inline(always)]
     pub fn get(&self, key: &[u64; W]) -> Option<u32> {
-        let slot = &self.slots[self.slot(key)];
+        self.value_at(self.slot(key), key)
+    }
+
+    /// The value of a key whose slot is known.
+    #[inline(always)]
+    pub fn value_at(&self, slot: usize, key: &[u64; W]) -> Option<u32> {
+        let slot = &self.slots[slot];
         let difference = slot.iter().zip(key).rev().enumerate().fold(0, |all, (i, (a, b))| {
             let difference = a ^ b;
             all | if i == 0 { difference << (8 * VALUE_BYTES) } else { difference }

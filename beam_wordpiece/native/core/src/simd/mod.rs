@@ -3,6 +3,10 @@
 //! A value of a level's type is the proof that the processor has its instructions: only [`Level::detect`] makes one.
 //! Code that is generic over [`Simd`] is compiled once for each level, inside a function that enables its features.
 
+#[cfg(target_arch = "x86_64")]
+pub mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub mod avx512;
 pub mod portable;
 
 use crate::blocks::BlockTables;
@@ -68,23 +72,52 @@ pub trait Simd: Copy {
     fn positions(self, mask: Mask, base: u32, out: &mut [u32; 64]);
 }
 
-/// The levels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The levels, slowest first. A value with vector instructions exists only where the processor has them.
+#[derive(Debug, Clone, Copy)]
 pub enum Level {
     /// No vector instructions by name.
-    Portable,
+    Portable(portable::Portable),
+    /// AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(avx2::Avx2),
+    /// AVX-512 with VBMI2.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(avx512::Avx512),
 }
 
+/// Environment variable that forces a level, for tests and measurements.
+pub const LEVEL_VARIABLE: &str = "BEAM_WORDPIECE_SIMD";
+
 impl Level {
-    /// The best level that this processor has.
-    pub fn detect() -> Level {
-        Level::Portable
+    /// The levels that this processor has, best first.
+    pub fn available() -> Vec<Level> {
+        let portable = Level::Portable(portable::Portable);
+        #[cfg(target_arch = "x86_64")]
+        let vector = [avx512::Avx512::detect().map(Level::Avx512), avx2::Avx2::detect().map(Level::Avx2)];
+        #[cfg(not(target_arch = "x86_64"))]
+        let vector: [Option<Level>; 0] = [];
+        vector.into_iter().flatten().chain([portable]).collect()
     }
 
-    /// Its name, as it may be asked for.
+    /// The level that the environment variable names, where the processor has it, or the best.
+    pub fn detect() -> Level {
+        static DETECTED: std::sync::OnceLock<Level> = std::sync::OnceLock::new();
+        *DETECTED.get_or_init(|| {
+            let available = Level::available();
+            let wanted = std::env::var(LEVEL_VARIABLE).ok();
+            let named = available.iter().find(|level| Some(level.name()) == wanted.as_deref());
+            *named.unwrap_or(&available[0])
+        })
+    }
+
+    /// Its name, as the environment variable has it.
     pub fn name(self) -> &'static str {
         match self {
-            Level::Portable => "portable",
+            Level::Portable(_) => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512(_) => "avx512",
         }
     }
 }
