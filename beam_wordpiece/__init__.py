@@ -46,8 +46,12 @@ _TRANSFORMS = ("Tokenize", "TokenizeFiles", "TokenizeTables")
 def __getattr__(name: str) -> Any:
     if name not in _TRANSFORMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from beam_wordpiece import transforms
-
+    try:
+        from beam_wordpiece import transforms
+    except ModuleNotFoundError as error:
+        if error.name != "apache_beam":
+            raise
+        raise ImportError(f"{name} needs Apache Beam: pip install 'beam-wordpiece[beam]'", name=error.name) from error
     return getattr(transforms, name)
 
 

@@ -85,6 +85,13 @@ try:
     beam_wordpiece.nothing
 except AttributeError as error:
     assert "nothing" in str(error)
+sys.modules["apache_beam"] = None
+try:
+    beam_wordpiece.TokenizeFiles
+except ImportError as error:
+    assert "pip install 'beam-wordpiece[beam]'" in str(error), error
+else:
+    raise AssertionError("the transforms do without Beam")
 """
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
