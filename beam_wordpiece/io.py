@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from beam_wordpiece.automaton import Automaton
@@ -135,8 +135,8 @@ def _matches(pattern: str) -> list[str]:
         return _local_matches(pattern)
     wanted = _fixed_part(pattern) + "/**" if _is_glob(pattern) else pattern
     try:
-        listed = FileSystems.match([wanted])[0].metadata_list
-    except (BeamIOError, ValueError) as error:
+        listed = _file_system(wanted).match([wanted])[0].metadata_list
+    except BeamIOError as error:
         raise InputError(f"{pattern} cannot be listed: {' '.join(str(error).split())}.") from error
     found = [item.path for item in listed if not _is_glob(pattern) or _is_match(pattern, item.path)]
     if not found:
@@ -184,8 +184,21 @@ def version_of(path: str) -> FileVersion | None:
         except (FileNotFoundError, NotADirectoryError):
             return None
         return FileVersion(status.st_size, status.st_mtime)
-    found = FileSystems.match([path])[0].metadata_list
-    return FileVersion(found[0].size_in_bytes, found[0].last_updated_in_seconds or 0.0) if found else None
+    system = _file_system(path)
+    if not system.exists(path):
+        return None
+    found = system.metadata(path)
+    return FileVersion(found.size_in_bytes, found.last_updated_in_seconds or 0.0)
+
+
+def _file_system(path: str) -> FileSystem:
+    try:
+        return FileSystems.get_filesystem(path)
+    except ValueError as error:
+        raise ConfigError(
+            f"{path} is on a file system that Beam does not know here; install what it needs, such as apache-beam[gcp]"
+            " or apache-beam[aws], or correct the path."
+        ) from error
 
 
 def open_file(path: str) -> pa.NativeFile:
@@ -361,14 +374,13 @@ def _write_output(
     layout = Layout(parquet.schema_arrow, settings, task.input)
     bytes_per_row = version.size / max(1, parquet.metadata.num_rows)
     total = Counts()
-    with publish(task.output) as target:
-        writer = TokenWriter(target, layout.schema, settings, origin)
+    with publish(task.output) as target, TokenWriter(target, layout.schema, settings, origin) as writer:
         for block in read_blocks(parquet, layout, task.input):
             ids, counts = layout.encode(block, tokenizer, total.documents)
             writer.write(layout.output(block, ids))
             total += counts
             report(counts, bytes_per_row * counts.documents)
-        writer.close()
+        report(Counts(), version.size - bytes_per_row * total.documents)
         if version_of(task.input) != version:
             raise InputError(f"{task.input} was changed while it was read; run again when it is complete.")
     return total

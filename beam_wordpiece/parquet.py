@@ -290,7 +290,10 @@ def read_origin(file: pa.NativeFile) -> tuple[bytes | None, int]:
 
 
 class TokenWriter:
-    """Writes tables of one layout as Parquet; row groups are closed by size, so equal input gives equal bytes."""
+    """Writes tables of one layout as Parquet; row groups are closed by size, so equal input gives equal bytes.
+
+    A context manager: what is left, and the footer, are written at its end.
+    """
 
     def __init__(self, file: Any, schema: pa.Schema, settings: FileSettings, origin: bytes) -> None:
         """`file` is open for writing, and stays open. Raises ConfigError where this pyarrow lacks an encoding."""
@@ -325,10 +328,16 @@ class TokenWriter:
         if self._size >= self._limit:
             self._flush()
 
-    def close(self) -> None:
-        """Write what is left and the footer."""
-        self._flush()
-        self._writer.close()
+    def __enter__(self) -> TokenWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        try:
+            if error is None:
+                self._flush()
+        finally:
+            # Also after a failure: otherwise pyarrow does it at some later time, when the file is closed.
+            self._writer.close()
 
     def _flush(self) -> None:
         if self._pending:

@@ -17,7 +17,7 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.coders import Coder, RowCoder
+from apache_beam.coders import Coder
 from apache_beam.coders.typecoders import registry
 from apache_beam.metrics.metric import Metrics
 from apache_beam.transforms.combiners import ToListCombineFn
@@ -68,8 +68,6 @@ class ArrowTableCoder(Coder):
 
 
 registry.register_coder(pa.Table, ArrowTableCoder)
-registry.register_coder(FileTask, RowCoder)
-registry.register_coder(FileResult, RowCoder)
 
 
 class Progress:
@@ -281,7 +279,10 @@ class _TokenizeStrings(_TokenizerDoFn):
             array = pa.array(texts, pa.string())
         except UnicodeEncodeError as error:
             if self._settings.errors == "error":
-                raise TextError(f"The text {texts[0][:40]!r} or one near it holds a lone surrogate.", 0) from error
+                row, text = next((row, text) for row, text in enumerate(texts) if SURROGATE.search(text))
+                raise TextError(
+                    f"The text {text[:40]!r} holds a lone surrogate, which UTF-8 cannot say.", row
+                ) from error
             clean = [SURROGATE.sub("\ufffd", text) for text in texts]
             repaired = sum(a != b for a, b in zip(texts, clean, strict=True))
             array = pa.array(clean, pa.string())

@@ -160,7 +160,7 @@ def _progress_bar(tasks: Sequence[FileTask]) -> Iterator[None]:
 
         def show() -> None:
             bar.set_postfix_str(f"{PROGRESS.documents - documents:,} documents", refresh=False)
-            bar.update(int(PROGRESS.bytes - size) - bar.n)
+            bar.update(round(PROGRESS.bytes - size) - bar.n)
 
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()

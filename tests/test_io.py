@@ -1,0 +1,230 @@
+"""Which file goes where, whole or not at all, and again only what is missing."""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tokenizers import Tokenizer as HF
+
+import beam_wordpiece as bw
+from beam_wordpiece import io
+from beam_wordpiece.config import FileSettings
+from beam_wordpiece.errors import ConfigError, WordPieceError
+from beam_wordpiece.io import FileTask, plan_tasks
+from tests import corpus
+from tests.corpus import Run
+
+
+@pytest.fixture
+def run(tmp_path: Path, tokenizer: bw.Tokenizer) -> Run:
+    return corpus.runner(tmp_path, tokenizer)
+
+
+# Which files --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("in/a.parquet", {"in/a.parquet": "a.parquet"}),
+        ("in/*.parquet", {"in/a.parquet": "a.parquet", "in/b.parquet": "b.parquet"}),
+        ("in/*/a.parquet", {"in/x/a.parquet": "x/a.parquet"}),
+        ("in/**/a.*", {"in/a.parquet": "a.parquet", "in/x/a.parquet": "x/a.parquet", "in/x/y/a.csv": "x/y/a.csv"}),
+        ("*/x/[ab]*", {"in/x/a.parquet": "in/x/a.parquet", "in/x/b": "in/x/b"}),
+        ("in/[1].parquet", {"in/[1].parquet": "[1].parquet"}),
+    ],
+)
+def test_an_output_has_the_path_of_its_input_from_the_wildcard_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, expected: dict[str, str]
+) -> None:
+    corpus.touch(tmp_path, "in/a.parquet", "in/b.parquet", "in/[1].parquet", "in/x/a.parquet", "in/x/b", "in/x/y/a.csv")
+    corpus.touch(tmp_path, "in/.hidden/a.parquet", "in/.a.parquet")
+    if pattern == "in/*.parquet":
+        (tmp_path / "in/[1].parquet").unlink()
+    wanted = [FileTask(str(tmp_path / source), str(tmp_path / "out" / target)) for source, target in expected.items()]
+    assert sorted(plan_tasks([str(tmp_path / pattern)], str(tmp_path / "out"))) == sorted(wanted)
+    monkeypatch.chdir(tmp_path)
+    assert sorted(plan_tasks([pattern], "out")) == sorted(wanted)
+
+
+def test_a_file_that_two_patterns_match_is_read_once(tmp_path: Path) -> None:
+    corpus.touch(tmp_path, "in/a.parquet", "in/b.parquet")
+    patterns = [str(tmp_path / "in/*.parquet"), str(tmp_path / "in/a*")]
+    tasks = plan_tasks(patterns, str(tmp_path / "out"))
+    assert [Path(task.output).name for task in tasks] == ["a.parquet", "b.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "output", "message"),
+    [
+        (["in/none.parquet"], "out", r"in/none\.parquet does not exist"),
+        (["in/*.csv"], "out", r"in/\*\.csv matches no file"),
+        (["in"], "out", r"in is a folder; say which files in it, as in .*in/\*\.parquet"),
+        (["in/x/a.parquet", "in/y/a.parquet"], "out", r"in/x/a\.parquet and .*in/y/a\.parquet would both be written"),
+        (["in/**/*.parquet"], "in/out", r"in/out/x/a\.parquet would be an input of the next run"),
+        (["in/*/a.parquet"], "in", r"in/x/a\.parquet would be an input of the next run"),
+        (["in/x/a.parquet"], "in/x", r"in/x/a\.parquet would be an input of the next run"),
+        (["link/a.parquet"], "in/x", r"in/x/a\.parquet would be an input of the next run"),
+    ],
+)
+def test_plans_that_cannot_be_are_refused(tmp_path: Path, patterns: list[str], output: str, message: str) -> None:
+    corpus.touch(tmp_path, "in/x/a.parquet", "in/y/a.parquet")
+    (tmp_path / "link").symlink_to(tmp_path / "in/x")
+    with pytest.raises(WordPieceError, match=message):
+        plan_tasks([str(tmp_path / pattern) for pattern in patterns], str(tmp_path / output))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["**", "*", "*/*", "**/b", "a/**", "**/a/**/c", "a*/?", ".*/*", "**/.h/*", "[!a]/b"]
+)
+def test_a_pattern_matches_what_python_s_glob_finds(tmp_path: Path, pattern: str) -> None:
+    corpus.touch(tmp_path, "a/b/c", "a/c", "b/b", "ab/c", "c", ".h/b", "a/.h/c", "a/b/a/d/c", "ab/a/c")
+    full = str(tmp_path / pattern)
+    found = {path for path in glob.glob(full, recursive=True) if os.path.isfile(path)}
+    every = {str(path) for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path for path in every if io._is_match(full, path)} == found
+
+
+# Whole or not at all ------------------------------------------------------------------------------------------------
+
+
+def test_a_published_file_appears_when_it_is_whole(tmp_path: Path) -> None:
+    target = tmp_path / "new/file"
+    with io.publish(str(target)) as file:
+        file.write(b"half")
+        assert not target.exists()
+        assert [path.suffix for path in target.parent.iterdir()] == [".tmp"]
+    assert target.read_bytes() == b"half"
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_file_that_fails_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+    with pytest.raises(ZeroDivisionError), io.publish(str(target)) as file:
+        file.write(b"new" * (1 // 0))
+    assert list(tmp_path.iterdir()) == [target]
+    assert target.read_bytes() == b"old"
+
+
+def test_what_a_killed_run_left_is_removed_and_what_a_running_one_writes_is_not(tmp_path: Path) -> None:
+    left, running = (tmp_path / f".file.{digit * 32}.tmp" for digit in "ab")
+    other = tmp_path / f".file2.{'c' * 32}.tmp"
+    corpus.touch(tmp_path, left.name, running.name, other.name)
+    with open(running, "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with io.publish(str(tmp_path / "file")) as file:
+            file.write(b"x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([running.name, other.name, "file"])
+
+
+# Again only what is missing -----------------------------------------------------------------------------------------
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path, run: Run) -> None:
+    corpus.write(tmp_path, {"in.parquet": 500})
+    run()
+    first = (tmp_path / "out.parquet").read_bytes()
+    run(existing="overwrite")
+    assert (tmp_path / "out.parquet").read_bytes() == first
+
+
+def test_an_output_that_is_the_same_is_left_alone(tmp_path: Path, run: Run) -> None:
+    corpus.write(tmp_path, {"in.parquet": 50})
+    assert not run().skipped
+    written = os.stat(tmp_path / "out.parquet")
+    result = run()
+    assert (result.skipped, result.rows, result.tokens) == (True, 50, 0)
+    assert os.stat(tmp_path / "out.parquet").st_ino == written.st_ino
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"columns": ()}, {"add_special_tokens": False}, {"encoding": "plain"}, {"errors": "error"}, {"row_group_mb": 1}],
+)
+def test_an_output_of_other_settings_is_written_again(tmp_path: Path, run: Run, settings: dict[str, object]) -> None:
+    corpus.write(tmp_path, {"in.parquet": 50})
+    run()
+    assert not run(**settings).skipped
+    assert run(**settings).skipped
+
+
+def test_an_output_of_another_tokenizer_is_written_again(tmp_path: Path, run: Run, tokenizer_json: Path) -> None:
+    corpus.write(tmp_path, {"in.parquet": 50})
+    run()
+    cased = bw.Tokenizer(bw.Automaton.compile(tokenizer_json, lowercase=False))
+    task = FileTask(str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"))
+    assert not io.tokenize_file(task, cased, FileSettings(), lambda counts, size: None).skipped
+
+
+def test_an_output_of_another_input_is_written_again(tmp_path: Path, run: Run) -> None:
+    corpus.write(tmp_path, {"in.parquet": 50})
+    run()
+    pq.write_table(corpus.table(51, 9), tmp_path / "in.parquet")
+    assert run().rows == 51
+
+
+def test_an_input_changed_where_the_footer_does_not_show_it(tmp_path: Path, run: Run, hf: HF) -> None:
+    for text in ("cats", "dogs"):
+        # Between the smallest and largest text, so that size, places and statistics are the same.
+        table = pa.table({"text": ["aaaa", text, "zzzz"]})
+        pq.write_table(table, tmp_path / "in.parquet", compression="none", use_dictionary=False)
+        later = os.stat(tmp_path / "in.parquet").st_mtime_ns + (text == "dogs") * 10**10
+        os.utime(tmp_path / "in.parquet", ns=(later, later))
+        assert not run().skipped
+        assert pq.read_table(tmp_path / "out.parquet")["input_ids"].to_pylist()[1] == hf.encode(text).ids
+
+
+def test_existing_outputs_by_choice(tmp_path: Path, run: Run) -> None:
+    corpus.write(tmp_path, {"in.parquet": 50})
+    run()
+    with pytest.raises(ConfigError, match=r"out\.parquet exists already"):
+        run(existing="error")
+    assert not run(existing="overwrite").skipped
+
+
+@pytest.mark.parametrize("content", ["parquet", "noise"])
+def test_a_file_of_somebody_else_is_not_written_over(tmp_path: Path, run: Run, content: str) -> None:
+    corpus.write(tmp_path, {"in.parquet": 50, "out.parquet": 3})
+    if content == "noise":
+        (tmp_path / "out.parquet").write_bytes(b"my notes")
+    before = (tmp_path / "out.parquet").read_bytes()
+    with pytest.raises(ConfigError, match=r"out\.parquet exists and was not written by this program"):
+        run()
+    assert (tmp_path / "out.parquet").read_bytes() == before
+    assert not run(existing="overwrite").skipped
+
+
+# The tokenizer ------------------------------------------------------------------------------------------------------
+
+
+def test_a_vocabulary_is_compiled_once_beside_the_output(tmp_path: Path, tokenizer_json: Path) -> None:
+    path = io.prepare_automaton(str(tokenizer_json), {}, str(tmp_path / "out"))
+    written = os.stat(path)
+    assert Path(path).parent == tmp_path / "out"
+    assert bw.Automaton.open(path).fingerprint in Path(path).name
+    assert io.prepare_automaton(str(tokenizer_json), {}, str(tmp_path / "out")) == path
+    assert os.stat(path).st_ino == written.st_ino
+    assert io.prepare_automaton(str(tokenizer_json), {"lowercase": False}, str(tmp_path / "out")) != path
+
+
+def test_an_automaton_is_taken_as_it_is(tmp_path: Path, automaton: bw.Automaton) -> None:
+    automaton.save(tmp_path / "a.bwp")
+    assert io.prepare_automaton(str(tmp_path / "a.bwp"), {}, str(tmp_path / "out")) == str(tmp_path / "a.bwp")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(ConfigError, match=r"a\.bwp is compiled already; leave out the options \(lowercase\)"):
+        io.prepare_automaton(str(tmp_path / "a.bwp"), {"lowercase": True}, str(tmp_path / "out"))
+
+
+def test_a_tokenizer_that_is_missing_or_damaged(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.json does not exist"):
+        io.prepare_automaton(str(tmp_path / "none.json"), {}, str(tmp_path))
+    (tmp_path / "a.bwp").write_bytes(b"no automaton")
+    with pytest.raises(bw.AutomatonError, match=r"a\.bwp"):
+        io.prepare_automaton(str(tmp_path / "a.bwp"), {}, str(tmp_path))
