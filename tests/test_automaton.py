@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import beam_wordpiece as bw
+from beam_wordpiece import _core
+from beam_wordpiece.automaton import _Details
 from tests import oracle, small
 
 
@@ -180,8 +182,6 @@ def test_a_file_that_is_cut_off_or_missing(compiled: bw.Automaton, tmp_path: Pat
 
 def _compile_with(metadata: str) -> bytes:
     """An automaton file, whole in everything but its description."""
-    from beam_wordpiece import _core
-
     return _core.compile(
         ["[UNK]"],
         [0],
@@ -208,14 +208,16 @@ def test_a_description_of_any_kind_is_no_worse_than_an_error(compiled: bw.Automa
         "null",
         "{}",
         *(json.dumps({k: v for k, v in good.items() if k != name}) for name in good),
-        *(json.dumps(good | {name: value}) for name in good for value in ([1], 1.5)),
+        *(json.dumps(good | {name: value}) for name in good for value in ([1], {"a": 1}, 1.5)),
         json.dumps(good | {"single": [{"name": "A", "ids": ["x"], "type_id": 0}]}),
         json.dumps(good | {"decoder": {"prefix": 3, "cleanup": True}}),
         json.dumps(good | {"options": good["options"] | {"profile": "other"}}),
     ]
     for metadata in damaged:
-        with pytest.raises(bw.AutomatonError, match="description cannot be read"):
-            bw.Automaton.from_bytes(_compile_with(metadata))
+        with pytest.raises(bw.AutomatonError, match="small: its description cannot be read"):
+            _Details.from_json(metadata, "small")
+    with pytest.raises(bw.AutomatonError, match="description cannot be read"):
+        bw.Automaton.from_bytes(_compile_with("{}"))
     bw.Automaton.from_bytes(_compile_with(compiled._core.metadata))
 
 
