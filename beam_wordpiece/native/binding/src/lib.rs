@@ -182,11 +182,7 @@ struct Encoder {
 }
 
 impl Encoder {
-    fn encode_texts<'t>(
-        &self,
-        texts: impl Iterator<Item = Option<&'t [u8]>>,
-        out: &mut Encoded,
-    ) -> Result<(), Error> {
+    fn encode_texts<'t>(&self, texts: impl Iterator<Item = Option<&'t [u8]>>, out: &mut Encoded) -> Result<(), Error> {
         let idle = self.idle.try_lock().ok().and_then(|mut idle| idle.pop());
         let mut workspace = idle.unwrap_or_default();
         let result = encode(&self.kernel, texts, &self.options, &mut workspace, out);

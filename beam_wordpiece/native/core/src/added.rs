@@ -79,9 +79,8 @@ impl AddedTokens {
         let tables = Tables::of(profile);
         let mut added = AddedTokens { raw: Pass::new(tables), normalized: Pass::new(tables) };
         for token in tokens {
-            let refuse = |why: &str| {
-                Err(Error::Vocabulary(format!("added token {:?} (id {}): {why}", token.content, token.id)))
-            };
+            let refuse =
+                |why: &str| Err(Error::Vocabulary(format!("added token {:?} (id {}): {why}", token.content, token.id)));
             let pattern = if token.normalized {
                 normalize(code_points, &token.content, parameters.split_hangul != 0)
             } else {

@@ -3,14 +3,13 @@
 use crate::added::AddedTokens;
 use crate::blocks::BlockTables;
 use crate::code_points::CodePoints;
-use crate::double_array::{Codes, POOL_PADDING, Packed, ROOT_UNIT, Unit};
+use crate::double_array::{Codes, Unit};
 use crate::error::Error;
 use crate::format::{AlignedBytes, Layout, Section};
 use crate::options::{AddedToken, Profile};
-use crate::trie::NONE;
+use crate::validate::validate_units;
 use crate::word_table::{Shape, WordTable};
 use bytemuck::{AnyBitPattern, Pod, Zeroable};
-use std::collections::HashSet;
 use std::path::Path;
 
 /// Numbers of an automaton, as they are stored.
@@ -117,8 +116,8 @@ impl Automaton {
         let code_points = parts.code_points().map_err(damaged)?;
         let added_tokens = parts.added_tokens().map_err(damaged)?;
         let parameters = parts.parameters().map_err(damaged)?;
-        let added = AddedTokens::new(&added_tokens, parameters, code_points)
-            .map_err(|fault| damaged(fault.to_string()))?;
+        let added =
+            AddedTokens::new(&added_tokens, parameters, code_points).map_err(|fault| damaged(fault.to_string()))?;
         let blocks = BlockTables::new(code_points, added.first_bytes());
         Ok(Automaton { layout, blocks, added, storage })
     }
@@ -355,94 +354,5 @@ impl<'a> Parts<'a> {
             return Err("a token of the vocabulary is not UTF-8".into());
         }
         Ok(())
-    }
-}
-
-/// Check that the matcher ends and stays inside: a child is one deeper than its parent, a failure link leads to a
-/// smaller depth, and a node pops at most as many tokens as the link gives up characters.
-fn validate_units(units: &[Unit], pops: &[u32], parameters: &Parameters) -> Result<(), String> {
-    let block = 1usize << parameters.code_bits;
-    let roots = [ROOT_UNIT, parameters.suffix_root];
-    if units.is_empty() || !units.len().is_multiple_of(block) || units.len() > NONE as usize / 2 {
-        return Err("the trie has a wrong size".into());
-    }
-    if pops.len() < POOL_PADDING || roots.iter().any(|&root| root as usize >= units.len()) {
-        return Err("the trie has no room for its roots or its failure pops".into());
-    }
-    let depth = depths(units, &roots)?;
-    let mut checked = HashSet::new();
-    for (unit, &own) in units.iter().zip(&depth).filter(|&(_, &depth)| depth != NONE) {
-        let length = validate_pops(Packed(unit.pops), pops, &mut checked)?;
-        if unit.failure == NONE {
-            continue;
-        }
-        let target = depth.get(unit.failure as usize).copied().unwrap_or(NONE);
-        if target >= own || length == 0 || length > (own - target) as usize {
-            return Err("a failure link of the trie leads nowhere".into());
-        }
-    }
-    Ok(())
-}
-
-/// The depth of every unit in use, NONE for the others.
-fn depths(units: &[Unit], roots: &[u32]) -> Result<Vec<u32>, String> {
-    let mut owner = vec![NONE; units.len()];
-    for (i, unit) in units.iter().enumerate().filter(|(i, unit)| unit.base != 0 && (unit.check != NONE || roots.contains(&(*i as u32)))) {
-        match owner.get_mut(unit.base as usize) {
-            Some(owner) if *owner == NONE => *owner = i as u32,
-            _ => return Err("two nodes of the trie share their children".into()),
-        }
-    }
-    let mut depth = vec![NONE; units.len()];
-    for &root in roots {
-        if units[root as usize].check != NONE {
-            return Err("a root of the trie has a parent".into());
-        }
-        depth[root as usize] = 0;
-    }
-    let mut path = Vec::new();
-    for start in 0..units.len() as u32 {
-        let mut unit = start;
-        while depth[unit as usize] == NONE && units[unit as usize].check != NONE {
-            path.push(unit);
-            let parent = owner.get(units[unit as usize].check as usize).copied().unwrap_or(NONE);
-            if parent == NONE || path.len() > units.len() {
-                return Err("a node of the trie has no parent".into());
-            }
-            unit = parent;
-        }
-        let mut reached = depth[unit as usize];
-        while let Some(unit) = path.pop() {
-            if reached == NONE {
-                return Err("a node of the trie has no root".into());
-            }
-            reached += 1;
-            depth[unit as usize] = reached;
-        }
-    }
-    Ok(depth)
-}
-
-/// Check that a packed list lies in the pool and that long ones begin with an earlier one; give its length.
-///
-/// `checked` holds the places of long lists that are known to be sound.
-fn validate_pops(packed: Packed, pops: &[u32], checked: &mut HashSet<usize>) -> Result<usize, String> {
-    let mut list = packed;
-    loop {
-        let place = list.value() as usize;
-        if list.count() >= 2 && place + POOL_PADDING > pops.len() {
-            return Err("failure pops of the trie lie outside their pool".into());
-        }
-        if list.count() < Packed::LONG || !checked.insert(place) {
-            return Ok(packed.length(pops));
-        }
-        let (length, beginning) = (pops[place] as usize, Packed(pops[place + 1]));
-        let inside = beginning.count() < 2 || beginning.value() as usize + POOL_PADDING <= pops.len();
-        let earlier = beginning.count() < Packed::LONG || (beginning.value() as usize) < place;
-        let own = if inside { length.checked_sub(beginning.length(pops)) } else { None };
-        if !earlier || own.is_none_or(|own| own == 0 || place + 2 + own > pops.len()) {
-            return Err("long failure pops of the trie are inconsistent".into());
-        }
-        list = beginning;
     }
 }

@@ -73,28 +73,14 @@ impl BlockTables {
     /// Derive the tables; `first_bytes` are the bytes with which an added token may begin.
     pub fn new(code_points: CodePoints<'_>, first_bytes: &FirstBytes) -> BlockTables {
         let lower = matches!(code_points.action(u32::from('A')), Action::One(a) if a.code_point() == u32::from('a'));
-        let mut tables = BlockTables {
-            ascii: [0; 128],
-            lead: [0; 64],
-            uniform_word: [0; 128],
-            uniform_isolated: [0; 128],
-            case_bit: if lower { 0x20 } else { 0 },
-            pages: Vec::new(),
-            page_of: vec![0; THREE_BYTE_PAGES + 1024],
-            added_leads: (0x80..=0xFF).filter(|&byte| first_bytes.contains(byte)).collect(),
-            ascii_rows: [[0; 16]; 6],
-        };
-        for byte in 0..128u8 {
-            tables.ascii[usize::from(byte)] = tables.ascii_class(code_points, byte);
-            if first_bytes.contains(byte) {
-                tables.ascii[usize::from(byte)] |= ADDED;
-            }
-            let flags = tables.ascii[usize::from(byte)];
-            let rows = [WORD, ISOLATED, DELETED, ADDED, SLOW, DELETED | ADDED | SLOW];
-            for (row, _) in tables.ascii_rows.iter_mut().zip(rows).filter(|(_, flag)| flags & flag != 0) {
-                row[usize::from(byte & 0x0F)] |= 1 << (byte >> 4);
-            }
-        }
+        let case_bit = if lower { 0x20 } else { 0 };
+        let ascii = std::array::from_fn(|byte| {
+            let added = if first_bytes.contains(byte as u8) { ADDED } else { 0 };
+            ascii_class(code_points, byte as u8, case_bit) | added
+        });
+        let mut tables = BlockTables::with_ascii(ascii);
+        tables.case_bit = case_bit;
+        tables.added_leads = (0x80..=0xFF).filter(|&byte| first_bytes.contains(byte)).collect();
         for page in 2..32 {
             let flags = tables.add_page(code_points, page, page as u32 * 64, 2);
             tables.lead[page] = flags;
@@ -113,15 +99,25 @@ impl BlockTables {
         tables
     }
 
-    /// Flags of an ASCII character. Block code changes nothing in ASCII but the case of letters and white space, which
-    /// is never part of a word.
-    fn ascii_class(&self, code_points: CodePoints<'_>, byte: u8) -> u8 {
-        let expected = if byte.is_ascii_uppercase() { byte | self.case_bit } else { byte };
-        match code_points.action(u32::from(byte)) {
-            Action::Delete { barrier: false } => DELETED,
-            Action::One(output) if output.class() == Class::Space => 0,
-            Action::One(output) if output.code_point() == u32::from(expected) && byte != 0 => flags(output.class()),
-            _ => SLOW,
+    /// Tables with these flags of the ASCII characters and nothing beyond ASCII.
+    pub fn with_ascii(ascii: [u8; 128]) -> BlockTables {
+        let mut ascii_rows = [[0; 16]; 6];
+        for (byte, flags) in ascii.iter().enumerate() {
+            let rows = [WORD, ISOLATED, DELETED, ADDED, SLOW, DELETED | ADDED | SLOW];
+            for (row, _) in ascii_rows.iter_mut().zip(rows).filter(|(_, flag)| flags & flag != 0) {
+                row[byte % 16] |= 1 << (byte / 16);
+            }
+        }
+        BlockTables {
+            ascii,
+            lead: [0; 64],
+            uniform_word: [0; 128],
+            uniform_isolated: [0; 128],
+            case_bit: 0,
+            pages: Vec::new(),
+            page_of: vec![0; THREE_BYTE_PAGES + 1024],
+            added_leads: Vec::new(),
+            ascii_rows,
         }
     }
 
@@ -166,5 +162,17 @@ fn flags(class: Class) -> u8 {
         Class::Space => 0,
         Class::Word => WORD,
         Class::Punctuation | Class::Ideograph => ISOLATED,
+    }
+}
+
+/// Flags of an ASCII character. Block code changes nothing in ASCII but the case of letters and white space, which is
+/// never part of a word.
+fn ascii_class(code_points: CodePoints<'_>, byte: u8, case_bit: u8) -> u8 {
+    let expected = if byte.is_ascii_uppercase() { byte | case_bit } else { byte };
+    match code_points.action(u32::from(byte)) {
+        Action::Delete { barrier: false } => DELETED,
+        Action::One(output) if output.class() == Class::Space => 0,
+        Action::One(output) if output.code_point() == u32::from(expected) && byte != 0 => flags(output.class()),
+        _ => SLOW,
     }
 }

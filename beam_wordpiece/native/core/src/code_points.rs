@@ -163,7 +163,11 @@ impl CodePointsBuf {
         let mut table = CodePointsBuf::default();
         let mut blocks: HashMap<Vec<u32>, u16> = HashMap::new();
         for first in (0..CODE_POINTS as u32).step_by(BLOCK) {
-            let block: Vec<u32> = (first..first + BLOCK as u32).map(|c| table.entry(tables, options, c)).collect();
+            let block: Vec<u32> = if tables.touch(first, first + BLOCK as u32 - 1) {
+                (first..first + BLOCK as u32).map(|c| table.entry(tables, options, c)).collect()
+            } else {
+                vec![KIND_KEEP | (Class::Word as u32) << 21; BLOCK]
+            };
             let next = blocks.len() as u16;
             let number = *blocks.entry(block).or_insert_with_key(|block| {
                 table.entries.extend_from_slice(block);

@@ -96,7 +96,7 @@ impl Reach<'_> {
         let alone = text.chars().nth(1).is_none();
         text.chars().map(u32::from).all(|c| {
             let splits = self.tables.whitespace.contains(c) || self.tables.punctuation.contains(c) && !alone;
-            !splits && !(self.options.strip_accents && utf8::is_hangul_syllable(c))
+            !(splits || self.options.strip_accents && utf8::is_hangul_syllable(c))
         })
     }
 

@@ -34,13 +34,7 @@ impl Exact {
     }
 
     /// What [`crate::normalizer::normalize`] does, for any automaton.
-    pub fn normalize(
-        &mut self,
-        tables: &Tables<'_>,
-        text: &[u8],
-        position: &mut Position,
-        chunk: &mut Chunk,
-    ) -> Stop {
+    pub fn normalize(&mut self, tables: &Tables<'_>, text: &[u8], position: &mut Position, chunk: &mut Chunk) -> Stop {
         let split_hangul = tables.parameters.split_hangul != 0;
         let (raw, normalized) = (&tables.added.raw, &tables.added.normalized);
         while position.at < text.len() {

@@ -63,8 +63,7 @@ pub struct Failure {
 impl Failure {
     /// Algorithm 2: breadth-first (the order of the node numbers), each node from its parent.
     pub fn build(trie: &Trie) -> Failure {
-        let mut failure =
-            Failure { link: vec![NONE; trie.len()], pops: vec![0; trie.len()], lists: Pops::new() };
+        let mut failure = Failure { link: vec![NONE; trie.len()], pops: vec![0; trie.len()], lists: Pops::new() };
         for u in ROOT..trie.len() as Node {
             for v in trie.children(u) {
                 failure.set(trie, u, v);

@@ -5,7 +5,7 @@
 //!
 //! Where to find what: `options` and `profile` say what a vocabulary is compiled for; `code_points` what becomes of
 //! each character; `trie`, `failure`, `double_array` and `word_table` are what it is compiled to, `format` and
-//! `automaton` the file; `normalizer` (with `blocks`, `added`, `exact`), `lookup`, `walk` and `encoder` are the four
+//! `automaton` (with `validate`) the file; `normalizer` (with `blocks`, `wide`, `added`, `exact`), `lookup`, `walk` and `encoder` are the four
 //! passes over a `chunk` of text.
 
 pub mod added;
@@ -27,5 +27,7 @@ pub mod profile;
 pub mod simd;
 pub mod trie;
 pub mod utf8;
+pub mod validate;
 pub mod walk;
+pub mod wide;
 pub mod word_table;

@@ -18,7 +18,8 @@ static KEY_MASKS: [[u64; 2]; 17] = {
     let mut masks = [[0; 2]; 17];
     let mut n = 0;
     while n <= 16 {
-        masks[n] = [if n >= 8 { u64::MAX } else { (1 << (8 * n)) - 1 }, if n <= 8 { 0 } else { u64::MAX >> (8 * (16 - n)) }];
+        masks[n] =
+            [if n >= 8 { u64::MAX } else { (1 << (8 * n)) - 1 }, if n <= 8 { 0 } else { u64::MAX >> (8 * (16 - n)) }];
         n += 1;
     }
     masks

@@ -56,8 +56,7 @@ impl Trie {
         }
         initial.sort_unstable();
         continuing.sort_unstable();
-        let mut trie =
-            Trie { suffix_root: ROOT, label: vec![], token: vec![], first_child: vec![], children: vec![] };
+        let mut trie = Trie { suffix_root: ROOT, label: vec![], token: vec![], first_child: vec![], children: vec![] };
         let mut spans = std::collections::VecDeque::new();
         trie.push(0);
         spans.push_back(Span { suffix: false, first: 0, end: initial.len(), depth: 0 });
@@ -83,13 +82,7 @@ impl Trie {
     }
 
     /// Give a node its token and its children.
-    fn expand(
-        &mut self,
-        node: Node,
-        span: &Span,
-        keys: &[(&str, u32)],
-        spans: &mut std::collections::VecDeque<Span>,
-    ) {
+    fn expand(&mut self, node: Node, span: &Span, keys: &[(&str, u32)], spans: &mut std::collections::VecDeque<Span>) {
         let mut first = span.first;
         if first < span.end && keys[first].0.len() == span.depth {
             self.token[node as usize] = keys[first].1;

@@ -19,12 +19,24 @@ impl Ranges {
     }
 }
 
+impl Ranges {
+    fn meets(self, first: u32, last: u32) -> bool {
+        let next = self.0.partition_point(|&(start, _)| start <= last);
+        next > 0 && self.0[next - 1].1 >= first
+    }
+}
+
 /// A mapping from code points to strings of code points, sorted; what it does not name maps to itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Mapping(pub &'static [(u32, &'static [u32])]);
 
 impl Mapping {
-    fn of<'a>(self, c: &'a u32) -> &'a [u32] {
+    fn meets(self, first: u32, last: u32) -> bool {
+        let next = self.0.partition_point(|&(from, _)| from <= last);
+        next > 0 && self.0[next - 1].0 >= first
+    }
+
+    fn of(self, c: &u32) -> &[u32] {
         match self.0.binary_search_by_key(c, |&(from, _)| from) {
             Ok(found) => self.0[found].1,
             Err(_) => std::slice::from_ref(c),
@@ -62,6 +74,17 @@ impl Tables {
         match profile {
             Profile::Hf => &HF,
         }
+    }
+
+    /// Whether normalization or word splitting knows anything of the code points from first to last: otherwise they are
+    /// parts of words and stay as they are.
+    pub fn touch(&self, first: u32, last: u32) -> bool {
+        let classes = self.combining_class.iter().any(|&(start, end, _)| start <= last && end >= first);
+        let sets = [self.clean_deleted, self.clean_to_space, self.cjk, self.nonspacing_mark, self.whitespace];
+        sets.iter().chain([&self.punctuation]).any(|set| set.meets(first, last))
+            || self.decomposition.meets(first, last)
+            || self.lowercase.meets(first, last)
+            || classes
     }
 
     /// Full canonical decomposition; Hangul syllables are not decomposed.

@@ -1,0 +1,167 @@
+//! Every level of vector instructions gives the same ids as the portable one, and that gives those of naive MaxMatch.
+
+use proptest::prelude::*;
+use std::collections::HashMap;
+use wordpiece::automaton::Automaton;
+use wordpiece::compile::compile;
+use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode};
+use wordpiece::options::{AddedToken, Options, Profile, Vocabulary};
+use wordpiece::simd::{Level, portable::Portable};
+
+fn options(switches: [bool; 4], indicator: &str, limit: u32) -> Options {
+    let [lowercase, strip_accents, clean_text, handle_chinese_chars] = switches;
+    Options {
+        profile: Profile::Hf,
+        lowercase,
+        strip_accents,
+        clean_text,
+        handle_chinese_chars,
+        unk_token: "[UNK]".into(),
+        continuing_subword_prefix: indicator.into(),
+        max_input_chars_per_word: limit,
+    }
+}
+
+fn vocabulary(tokens: Vec<String>, options: Options, added_tokens: Vec<AddedToken>) -> Vocabulary {
+    let mut all = vec!["[UNK]".to_string()];
+    tokens.into_iter().for_each(|token| {
+        if !all.contains(&token) {
+            all.push(token);
+        }
+    });
+    Vocabulary {
+        tokens: all.into_iter().zip(0..).collect(),
+        added_tokens,
+        prefix_ids: vec![900],
+        suffix_ids: vec![901],
+        options,
+        metadata: String::new(),
+    }
+}
+
+fn ids(automaton: &Automaton, texts: &[&[u8]], level: Level) -> (Vec<u32>, Vec<u64>, usize) {
+    let options = EncodeOptions { add_special_tokens: true, strict: false, level };
+    let mut out = Encoded::default();
+    encode(automaton, texts.iter().copied().map(Some), &options, &mut Workspace::default(), &mut out).unwrap();
+    (out.ids, out.ends, out.invalid)
+}
+
+fn all_levels_agree(automaton: &Automaton, texts: &[&[u8]]) {
+    let expected = ids(automaton, texts, Level::Portable(Portable));
+    for level in Level::available() {
+        assert_eq!(ids(automaton, texts, level), expected, "{}", level.name());
+    }
+}
+
+/// Characters of all the kinds that normalization and word splitting tell apart.
+fn character() -> impl Strategy<Value = char> {
+    prop_oneof![
+        8 => prop::char::range('a', 'e'),
+        2 => prop::char::range('A', 'E'),
+        3 => Just(' '),
+        1 => prop::char::range('\0', '~'),
+        2 => prop::sample::select(vec!['[', ']', '#', 'é', 'É', 'İ', 'ß', 'б', 'Б', 'Σ', '中', '가', '각', 'ᄀ', 'ᅡ', 'か', 'が']),
+        1 => prop::sample::select(vec!['\u{301}', '\u{323}', '\u{302E}', '\u{1B44}', '\u{1D165}', '\u{200B}', '\u{AD}', '\u{FFFD}']),
+        1 => prop::sample::select(vec!['😀', '\u{1D15E}', '\u{20000}', '\u{2FA1D}', '\u{E0020}', '\u{10FFFF}', '\u{3000}', '\u{85}']),
+        1 => any::<char>(),
+    ]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::collection::vec(character(), 0..40), 0..8)
+        .prop_map(|parts| parts.into_iter().map(String::from_iter).collect::<Vec<_>>().join(" "))
+}
+
+fn added(content: &str, id: u32, flags: u8) -> AddedToken {
+    AddedToken {
+        content: content.into(),
+        id,
+        special: true,
+        single_word: flags & 1 != 0,
+        lstrip: flags & 2 != 0,
+        rstrip: flags & 4 != 0,
+        normalized: flags & 8 != 0,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn levels_agree(
+        tokens in prop::collection::vec(prop::collection::vec(character(), 1..6), 0..40),
+        texts in prop::collection::vec(text(), 0..6),
+        switches in any::<[bool; 4]>(),
+        flags in any::<[u8; 2]>(),
+        limit in 1..60u32,
+    ) {
+        let tokens: Vec<String> = tokens
+            .into_iter()
+            .map(String::from_iter)
+            .enumerate()
+            .map(|(i, token)| if i % 2 == 0 { token } else { format!("##{token}") })
+            .collect();
+        let tokens_added = vec![added("[ab]", 950, flags[0]), added("éc", 951, flags[1])];
+        let vocabulary = vocabulary(tokens, options(switches, "##", limit), tokens_added);
+        let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+        let texts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+        all_levels_agree(&automaton, &texts);
+    }
+
+    #[test]
+    fn levels_agree_on_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300), text in text(), cut in any::<prop::sample::Index>()) {
+        let vocabulary = vocabulary(vec!["a".into(), "##b".into()], options([true; 4], "##", 100), vec![]);
+        let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+        let cut = &text.as_bytes()[..cut.index(text.len() + 1)];
+        all_levels_agree(&automaton, &[&bytes, cut, text.as_bytes()]);
+        // Invalid bytes are read as Rust reads them.
+        let lossy = String::from_utf8_lossy(&bytes);
+        let (read, ..) = ids(&automaton, &[&bytes], Level::Portable(Portable));
+        prop_assert_eq!(read, ids(&automaton, &[lossy.as_bytes()], Level::Portable(Portable)).0);
+    }
+
+    #[test]
+    fn words_are_split_as_naive_max_match_does(
+        tokens in prop::collection::vec("[ab]{1,8}|##[ab]{1,8}|[abé]{1,3}", 0..20),
+        word in "[abé]{1,40}",
+    ) {
+        let vocabulary = vocabulary(tokens, options([false; 4], "##", 30), vec![]);
+        let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+        let expected = naive(&vocabulary.tokens.iter().cloned().collect(), &word, 30);
+        let (read, ..) = ids(&automaton, &[word.as_bytes()], Level::Portable(Portable));
+        prop_assert_eq!(&read[1..read.len() - 1], &expected[..]);
+    }
+}
+
+/// Longest match from the left, again and again.
+fn naive(vocabulary: &HashMap<String, u32>, word: &str, limit: usize) -> Vec<u32> {
+    let chars: Vec<char> = word.chars().collect();
+    let (mut start, mut ids) = (0, Vec::new());
+    while start < chars.len() && chars.len() <= limit {
+        let prefix = if start > 0 { "##" } else { "" };
+        let found = (start + 1..=chars.len()).rev().find_map(|end| {
+            let piece = prefix.to_string() + &String::from_iter(&chars[start..end]);
+            vocabulary.get(&piece).map(|&id| (end, id))
+        });
+        match found {
+            Some((end, id)) => (start, _) = (end, ids.push(id)),
+            None => break,
+        }
+    }
+    if start < chars.len() { vec![vocabulary["[UNK]"]] } else { ids }
+}
+
+#[test]
+fn long_texts_cross_chunks() {
+    let tokens = ["a", "##a", "aa", "b", "中", "##é"].map(String::from).to_vec();
+    let vocabulary = vocabulary(tokens, options([true; 4], "##", 100), vec![added("[X]", 950, 0)]);
+    let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+    for unit in ["a", "aaaaaa b ", "中", "é ", "[X]", "a\u{301}", "\u{302E}", "😀", "x ", "!", "\u{0}"] {
+        for length in [16_000, 16_384, 16_385, 50_000] {
+            let text = unit.repeat(length / unit.len());
+            all_levels_agree(&automaton, &[text.as_bytes(), b"b", text.as_bytes()]);
+        }
+    }
+    let overlong = "a".repeat(1_000_000) + " b";
+    assert_eq!(ids(&automaton, &[overlong.as_bytes()], Level::Portable(Portable)).0, [900, 0, 4, 901]);
+}
