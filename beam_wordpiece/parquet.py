@@ -214,13 +214,24 @@ def read_blocks(parquet: pq.ParquetFile, layout: Layout, where: str) -> Iterator
             raise InputError(f"{where} cannot be read to its end: {one_line(error)}; is it damaged?") from error
         if batch is None:
             break
-        block.append(batch)
-        size += batch.nbytes
-        if size >= BLOCK_BYTES:
-            yield block
-            block, size = [], 0
+        for part in _parts(batch):
+            block.append(part)
+            size += part.nbytes
+            if size >= BLOCK_BYTES:
+                yield block
+                block, size = [], 0
     if block:
         yield block
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch, in slices of no more than a block where its rows turned out to be large: so their ids come in parts."""
+    if batch.nbytes <= BLOCK_BYTES or batch.num_rows <= 1:
+        yield batch
+    else:
+        half = batch.num_rows // 2
+        yield from _parts(batch.slice(0, half))
+        yield from _parts(batch.slice(half))
 
 
 def _read_batches(parquet: pq.ParquetFile, columns: list[str] | None) -> Iterator[pa.RecordBatch]:

@@ -88,6 +88,8 @@ def run(pipeline: Any, tasks: Sequence[FileTask], progress: bool) -> None:
             result = pipeline.run()
             result.wait_until_finish()
     except Exception as error:
+        if _is_interrupt(error):
+            raise KeyboardInterrupt from error
         found = error_of(error)
         if found is None:
             raise
@@ -139,6 +141,11 @@ def error_of(error: BaseException) -> WordPieceError | OSError | None:
     return (kind if kind is not errors.TextError else InputError)(message.strip())
 
 
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether an exception came of Ctrl-C: where a worker is in this thread, Beam makes an error of that too."""
+    return error is not None and (isinstance(error, KeyboardInterrupt) or _is_interrupt(error.__context__))
+
+
 @contextlib.contextmanager
 def _progress_bar(tasks: Sequence[FileTask]) -> Iterator[None]:
     """A bar over the bytes of the input files. It moves where the workers are threads of this process."""
@@ -180,7 +187,7 @@ def quiet_logging(verbose: bool) -> Iterator[None]:
     """Log to standard error what concerns the user; `verbose`: all.
 
     Left out is what Beam says of services that are not installed, and its tracebacks of errors that this package raised
-    on purpose: those end the program with their one sentence.
+    on purpose, and of Ctrl-C: those end the program with one sentence.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
@@ -208,7 +215,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def _concerns_user(record: logging.LogRecord) -> bool:
     message = record.getMessage()
     raised = record.exc_info[1] if record.exc_info else None
-    ours = isinstance(raised, WordPieceError) or "beam_wordpiece.errors." in f"{message} {raised}"
+    ours = isinstance(raised, (WordPieceError, KeyboardInterrupt)) or "beam_wordpiece.errors." in f"{message} {raised}"
     return record.levelno >= logging.WARNING and not ours and not message.startswith("apitools not found")
 
 

@@ -171,6 +171,17 @@ def test_rows_of_a_megabyte_are_read_in_small_portions(tmp_path: Path, dictionar
     assert rows == len(texts)
 
 
+def test_large_rows_among_small_ones_are_tokenized_in_parts(tmp_path: Path) -> None:
+    texts = ["short"] * 20_000
+    texts[10_000:10_040] = ["x" * 1_000_000 + str(row) for row in range(40)]
+    pq.write_table(pa.table({"text": texts}), tmp_path / "in.parquet", use_dictionary=False)
+    with io.open_file(str(tmp_path / "in.parquet")) as file:
+        reader = parquet.open_parquet(file, "in")
+        blocks = list(parquet.read_blocks(reader, parquet.Layout(reader.schema_arrow, FileSettings(), "in"), "in"))
+    assert [text for block in blocks for batch in block for text in batch["text"].to_pylist()] == texts
+    assert max(sum(batch.nbytes for batch in block) for block in blocks) < 3 * parquet.BLOCK_BYTES
+
+
 def test_short_rows_are_read_in_large_portions(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": [f"row {row}" for row in range(100_000)]}), tmp_path / "in.parquet")
     with io.open_file(str(tmp_path / "in.parquet")) as file:

@@ -272,6 +272,25 @@ def test_the_command_as_a_process(tmp_path: Path, job: list[str]) -> None:
     assert re.fullmatch(r"tokenize_parquet: \S+/a\.parquet has no column 'x'; [^\n]*\n", failed.stderr)
 
 
+def test_ctrl_c_leaves_what_is_done(
+    tmp_path: Path, job: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from beam_wordpiece import parquet
+
+    write, calls = parquet.TokenWriter.write, []
+
+    def interrupted(self: parquet.TokenWriter, table: pa.Table) -> None:
+        calls.append(table)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        write(self, table)
+
+    corpus.write(tmp_path / "in", {"a.parquet": 5, "b.parquet": 5})
+    monkeypatch.setattr(parquet.TokenWriter, "write", interrupted)
+    fails(job, 130, "interrupted; the files that are done stay", capfd)
+    assert len(corpus.files(tmp_path / "out")) == 1
+
+
 def test_logging_is_as_it_was_afterwards() -> None:
     before = (list(logging.root.handlers), logging.root.level)
     with driver.quiet_logging(verbose=True):
