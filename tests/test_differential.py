@@ -12,8 +12,8 @@ from tokenizers.normalizers import BertNormalizer
 
 import beam_wordpiece as bw
 from tests import oracle
-from tests.oracle import SPECIAL_TOKENS, assert_same_ids, load, tokenizer_json
-from tests.texts import random_texts
+from tests.oracle import SPECIAL_TOKENS, assert_same_ids, batches, load, tokenizer_json
+from tests.texts import ALL_PIECES, random_texts
 
 CODE_POINTS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 # Cased, uncased, and every other way to lower-case, strip, clean and space out ideographs.
@@ -29,50 +29,63 @@ NORMALIZERS = {
         "handle_chinese_chars": False,
     },
 }
+# Blocks of ideographs, syllables and signs of one kind, whose characters all fare alike.
+ALIKE = [(0x3400, 0xA4D0), (0xAC00, 0xD7A4), (0x12000, 0x16C00), (0x17000, 0x1B300), (0x20000, 0x2F800)]
+# Unicode in parts, each of which has a vocabulary of its own. Plane 3 and above hold next to nothing: a sample.
+PARTS = {
+    "0000": CODE_POINTS[:0x2000],
+    "2000": CODE_POINTS[0x2000:0xA4D0],
+    "A4D0": CODE_POINTS[0xA4D0:0xF800],
+    "10000": CODE_POINTS[0xF800:0x2F800] + CODE_POINTS[0x2F800::97],
+}
 Pair = tuple[Tokenizer, bw.Tokenizer]
 
 
-def characters_that_show(**options: bool) -> list[str]:
-    """What normalization makes of the assigned code points, for a vocabulary of single characters.
+def characters_that_show(code_points: list[str], options: dict[str, bool]) -> list[str]:
+    """What normalization makes of the assigned ones of some code points, for a vocabulary of single characters.
 
-    Of the ideographs and syllables that stay as they are, and add nothing but size, there are only some.
+    Of the characters in ALIKE, which would add nothing but size, there are only some.
     """
     named = {"lowercase": True, "strip_accents": None, "clean_text": True, "handle_chinese_chars": True, **options}
-    alike = [*range(0x3400, 0xA000), *range(0xAC00, 0xD7A4), *range(0x20000, 0x2F800)]
+    alike = [code for first, end in ALIKE for code in range(first, end)]
     left_out = set(map(chr, alike)) - set(map(chr, alike[::50]))
-    assigned = [c for c in CODE_POINTS if c not in left_out and unicodedata.category(c) not in ("Cn", "Co")]
+    assigned = [c for c in code_points if c not in left_out and unicodedata.category(c) not in ("Cn", "Co")]
     # All at once: what is made of a code point does not depend on its neighbours, only the order of marks does.
-    return sorted(set(BertNormalizer(**named).normalize_str("".join(assigned))) - {" "})
+    return sorted(set(BertNormalizer(**named).normalize_str("".join([*assigned, "ab"]))) - {" "})
 
 
-@pytest.fixture(scope="module", params=NORMALIZERS)
-def showing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+def showing(folder: Path, code_points: list[str], options: dict[str, bool]) -> Pair:
     """Tokenizers whose vocabulary is single characters, so that the ids tell the normalized text and its words."""
-    options = NORMALIZERS[request.param]
-    characters = characters_that_show(**options)
+    characters = characters_that_show(code_points, options)
     vocabulary = dict.fromkeys([*SPECIAL_TOKENS, *characters, *("##" + c for c in characters)])
     special = [{"content": token, "special": True} for token in SPECIAL_TOKENS]
     content = tokenizer_json(list(vocabulary), **options, added_tokens=special, template=True)
-    return load(tmp_path_factory.mktemp("showing") / "tokenizer.json", content)
+    return load(folder / "tokenizer.json", content)
 
 
-def packed(pattern: str) -> Iterator[str]:
-    """Every code point in the pattern, 256 to a text, between spaces."""
-    for start in range(0, len(CODE_POINTS), 256):
-        yield " ".join(pattern.replace("{c}", c) for c in CODE_POINTS[start : start + 256])
+@pytest.mark.parametrize("code_points", PARTS.values(), ids=PARTS)
+@pytest.mark.parametrize("options", NORMALIZERS.values(), ids=NORMALIZERS)
+def test_every_code_point_in_every_mode(tmp_path: Path, options: dict[str, bool], code_points: list[str]) -> None:
+    pair = showing(tmp_path, code_points, options)
+    assert_same_ids(*pair, packed(code_points, "", ""))
+    assert_same_ids(*pair, packed(code_points, "a", "b"))
 
 
-@pytest.mark.parametrize("pattern", ["{c}", "a{c}b"])
-def test_every_code_point(showing: Pair, pattern: str) -> None:
-    assert_same_ids(*showing, packed(pattern))
+def packed(code_points: list[str], before: str, after: str) -> Iterator[str]:
+    """Each code point in a word of its own, 256 to a text."""
+    for group in batches(code_points, 256):
+        yield " ".join(before + c + after for c in group)
 
 
-def test_every_code_point_as_a_text(hf: Tokenizer, tokenizer: bw.Tokenizer) -> None:
+@pytest.mark.parametrize("options", NORMALIZERS.values(), ids=NORMALIZERS)
+def test_random_text_in_every_mode(tmp_path: Path, options: dict[str, bool]) -> None:
+    pair = showing(tmp_path, list("".join(ALL_PIECES)), options)
+    assert_same_ids(*pair, random_texts(seed=1, count=10_000))
+
+
+def test_every_code_point(hf: Tokenizer, tokenizer: bw.Tokenizer) -> None:
     assert assert_same_ids(hf, tokenizer, CODE_POINTS) == 1_112_064
-
-
-def test_random_text_in_every_mode(showing: Pair) -> None:
-    assert_same_ids(*showing, random_texts(seed=1, count=10_000))
+    assert_same_ids(hf, tokenizer, packed(CODE_POINTS, "a", "b"))
 
 
 def test_random_text(hf: Tokenizer, tokenizer: bw.Tokenizer, full: bool) -> None:
