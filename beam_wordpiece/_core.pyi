@@ -1,7 +1,9 @@
-"""Types of the compiled module. Private: the public API is `beam_wordpiece.Automaton` and `beam_wordpiece.Tokenizer`."""
+"""Types of the compiled module. Private: the public API is `Automaton` and `Tokenizer` of `beam_wordpiece`."""
 
 from collections.abc import Sequence
 from typing import final
+
+__all__ = ["Automaton", "EncodedColumn", "Encoder", "compile", "simd_level"]
 
 def compile(
     tokens: Sequence[str],
@@ -60,7 +62,7 @@ class Automaton:
 
 @final
 class Encoder:
-    def __init__(self, automaton: Automaton, *, add_special_tokens: bool, strict: bool) -> None:
+    def __new__(cls, automaton: Automaton, *, add_special_tokens: bool, strict: bool) -> Encoder:
         """`strict`: invalid UTF-8 is a TextError; otherwise each maximal invalid part is read as U+FFFD."""
 
     def encode(self, text: str) -> list[int]: ...

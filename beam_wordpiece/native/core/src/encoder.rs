@@ -59,15 +59,9 @@ pub fn encode<'t>(
     match options.level {
         Level::Portable(simd) => job.run(simd, texts, workspace, out),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2(simd) => simd.run(
-            #[inline(always)]
-            |simd| job.run(simd, texts, workspace, out),
-        ),
+        Level::Avx2(simd) => job.run(simd, texts, workspace, out),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(simd) => simd.run(
-            #[inline(always)]
-            |simd| job.run(simd, texts, workspace, out),
-        ),
+        Level::Avx512(simd) => job.run(simd, texts, workspace, out),
     }
 }
 
@@ -79,7 +73,6 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    #[inline(always)]
     fn run<'t, S: Simd>(
         &self,
         simd: S,
@@ -95,15 +88,14 @@ impl Job<'_> {
             }
             workspace.text_ends.push(workspace.chunk.words() as u32);
             if workspace.chunk.is_full() || workspace.text_ends.len() >= MOST_TEXT_ENDS {
-                self.flush(workspace, out);
+                self.flush(simd, workspace, out);
             }
         }
-        self.flush(workspace, out);
+        self.flush(simd, workspace, out);
         Ok(())
     }
 
     /// Add one text to the chunk, emptying that as often as needed.
-    #[inline(always)]
     fn text<S: Simd>(
         &self,
         simd: S,
@@ -118,7 +110,10 @@ impl Job<'_> {
         loop {
             let Workspace { chunk, position, exact, .. } = workspace;
             let stop = if self.tables.added.normalized.is_empty() {
-                normalize(simd, &self.tables, text, position, chunk)
+                simd.run(
+                    #[inline(always)]
+                    |simd| normalize(simd, &self.tables, text, position, chunk),
+                )
             } else {
                 exact.normalize(&self.tables, text, position, chunk)
             };
@@ -129,7 +124,7 @@ impl Job<'_> {
             }
             match stop {
                 Stop::End => break,
-                Stop::Full => self.flush(workspace, out),
+                Stop::Full => self.flush(simd, workspace, out),
             }
         }
         out.invalid += usize::from(workspace.position.invalid.is_some());
@@ -139,11 +134,16 @@ impl Job<'_> {
 
     /// Match the complete words of the chunk and append their ids.
     #[inline(never)]
-    fn flush(&self, workspace: &mut Workspace, out: &mut Encoded) {
+    fn flush<S: Simd>(&self, simd: S, workspace: &mut Workspace, out: &mut Encoded) {
         let Workspace { chunk, lookup, pieces, text_ends, .. } = workspace;
         chunk.end_isolated();
-        lookup.run(&self.tables, chunk);
-        pieces.run(&self.tables, chunk, &lookup.misses);
+        simd.run(
+            #[inline(always)]
+            |_| {
+                lookup.run(&self.tables, chunk);
+                pieces.run(&self.tables, chunk, &lookup.misses);
+            },
+        );
         merge(lookup, pieces, text_ends, out);
         text_ends.clear();
         // Four bytes a character at most: so many bytes have more characters than a word may.

@@ -41,9 +41,9 @@ impl Lookup {
     #[inline(always)]
     pub fn run(&mut self, tables: &Tables<'_>, chunk: &Chunk) {
         let words = chunk.words();
-        self.ids.clear();
         self.ids.resize(words, 0);
-        self.misses.clear();
+        self.misses.resize(words, 0);
+        let mut missed = 0;
         let (starts, ends) = (&chunk.starts[..words], &chunk.ends[..words]);
         let mut keys = [([0; 2], 0); BATCH];
         for first in (0..words).step_by(BATCH) {
@@ -59,11 +59,12 @@ impl Lookup {
             for (i, (key, slot)) in (first..end).zip(&keys) {
                 let value = tables.words.value_at(*slot, key);
                 self.ids[i] = value.unwrap_or_default();
-                if value.is_none() {
-                    self.misses.push(i as u32);
-                }
+                // Written whether it is one or not: a branch here would often be mispredicted.
+                self.misses[missed] = i as u32;
+                missed += usize::from(value.is_none());
             }
         }
+        self.misses.truncate(missed);
         self.look_up_long(tables, chunk);
     }
 

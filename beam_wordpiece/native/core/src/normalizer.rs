@@ -173,11 +173,25 @@ pub fn find_token(
             Found::Rejected { end } => position.added_from = end,
             Found::Token { id, start, end, resume } => {
                 position.added_from = end;
+                let resume = before_next(pass, text, position, resume);
                 return Some(TokenInText { id, start: start.max(position.at), resume });
             }
         }
     }
     None
+}
+
+/// Where the text goes on after a token: before another one that begins in the white space that `rstrip` takes.
+fn before_next(pass: &Pass, text: &[u8], position: &mut Position, resume: usize) -> usize {
+    let mut at = position.added_from;
+    while at < resume {
+        match if pass.begins(text[at]) { pass.at(text, at, None) } else { Found::Nothing } {
+            Found::Nothing => at += 1,
+            Found::Rejected { end } => (at, position.added_from) = (end, end),
+            Found::Token { .. } => return at,
+        }
+    }
+    resume
 }
 
 /// Do a block character by character: at least one character, none that begins after `length` bytes.

@@ -165,3 +165,15 @@ fn long_texts_cross_chunks() {
     let overlong = "a".repeat(1_000_000) + " b";
     assert_eq!(ids(&automaton, &[overlong.as_bytes()], Level::Portable(Portable)).0, [900, 0, 4, 901]);
 }
+
+#[test]
+fn a_token_may_begin_in_the_white_space_that_another_takes() {
+    let tokens = ["a", "b", "##b"].map(String::from).to_vec();
+    let added_tokens = vec![added("a", 1, 4), added(" b", 950, 0)];
+    let vocabulary = vocabulary(tokens, options([false; 4], "##", 100), added_tokens);
+    let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+    all_levels_agree(&automaton, &[b"a b", b"a   bb a"]);
+    let read = |text: &str| ids(&automaton, &[text.as_bytes()], Level::Portable(Portable)).0;
+    assert_eq!(read("a b"), [900, 1, 950, 901]);
+    assert_eq!(read("a   bb"), [900, 1, 950, 2, 901]);
+}

@@ -38,17 +38,6 @@ impl Avx2 {
         has.then_some(Avx2(()))
     }
 
-    /// Run code in a function that may use these instructions, so that the operations become part of it.
-    #[inline]
-    pub fn run<T>(self, work: impl FnOnce(Avx2) -> T) -> T {
-        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-        fn enabled<T>(simd: Avx2, work: impl FnOnce(Avx2) -> T) -> T {
-            work(simd)
-        }
-        // SAFETY: `self` exists, so the processor has these instructions.
-        unsafe { enabled(self, work) }
-    }
-
     /// The top bits of all bytes.
     #[inline(always)]
     fn top_bits(self, block: Pair) -> Mask {
@@ -107,6 +96,16 @@ impl Avx2 {
 impl Simd for Avx2 {
     type Block = Pair;
     const WIDE: bool = true;
+
+    #[inline]
+    fn run<T>(self, work: impl FnOnce(Avx2) -> T) -> T {
+        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+        fn enabled<T>(simd: Avx2, work: impl FnOnce(Avx2) -> T) -> T {
+            work(simd)
+        }
+        // SAFETY: `self` exists, so the processor has these instructions.
+        unsafe { enabled(self, work) }
+    }
 
     #[inline(always)]
     fn load(self, bytes: &[u8; 64]) -> Pair {

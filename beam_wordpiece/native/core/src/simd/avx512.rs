@@ -23,17 +23,6 @@ impl Avx512 {
             && is_x86_feature_detected!("lzcnt");
         has.then_some(Avx512(()))
     }
-
-    /// Run code in a function that may use these instructions, so that the operations become part of it.
-    #[inline]
-    pub fn run<T>(self, work: impl FnOnce(Avx512) -> T) -> T {
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
-        fn enabled<T>(simd: Avx512, work: impl FnOnce(Avx512) -> T) -> T {
-            work(simd)
-        }
-        // SAFETY: `self` exists, so the processor has these instructions.
-        unsafe { enabled(self, work) }
-    }
 }
 
 /// 0, 1, 2 … 63.
@@ -52,6 +41,16 @@ static IOTA: [u8; 64] = {
 impl Simd for Avx512 {
     type Block = __m512i;
     const WIDE: bool = true;
+
+    #[inline]
+    fn run<T>(self, work: impl FnOnce(Avx512) -> T) -> T {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
+        fn enabled<T>(simd: Avx512, work: impl FnOnce(Avx512) -> T) -> T {
+            work(simd)
+        }
+        // SAFETY: `self` exists, so the processor has these instructions.
+        unsafe { enabled(self, work) }
+    }
 
     #[inline(always)]
     fn load(self, bytes: &[u8; 64]) -> __m512i {

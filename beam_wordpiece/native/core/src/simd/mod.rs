@@ -36,6 +36,8 @@ pub trait Simd: Copy {
     /// Whether text beyond ASCII is worth looking up in blocks; otherwise it goes character by character.
     const WIDE: bool;
 
+    /// Run code in a function that may use the instructions of the level, so that the operations become part of it.
+    fn run<T>(self, work: impl FnOnce(Self) -> T) -> T;
     /// Load a block.
     fn load(self, bytes: &[u8; 64]) -> Self::Block;
     /// The same byte 64 times.

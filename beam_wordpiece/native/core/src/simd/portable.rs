@@ -30,6 +30,11 @@ impl Simd for Portable {
     const WIDE: bool = false;
 
     #[inline(always)]
+    fn run<T>(self, work: impl FnOnce(Portable) -> T) -> T {
+        work(self)
+    }
+
+    #[inline(always)]
     fn load(self, bytes: &[u8; 64]) -> [u8; 64] {
         *bytes
     }
