@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-SCHEMA = pa.schema([pa.field("id", pa.int64()), pa.field("source", pa.string()), pa.field("text", pa.string())])
+COLUMNS: list[tuple[str, pa.DataType]] = [("id", pa.int64()), ("source", pa.string()), ("text", pa.string())]
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # Test suites hold files that are not valid Python on purpose, and site-packages has its own entry.
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3"}
@@ -28,9 +28,10 @@ def documents() -> Iterator[tuple[str, str, str]]:
         yield "topics", topic, text
     for name, text in sorted(_descriptions().items()):
         yield "descriptions", name, text
-    for file, root in (("stdlib", sysconfig.get_paths()["stdlib"]), ("beam", _folder_of("apache_beam"))):
-        for module, text in _docstrings(Path(root)):
-            yield file, module, text
+    for module, text in _docstrings(Path(sysconfig.get_paths()["stdlib"])):
+        yield "stdlib", module, text
+    for module, text in _docstrings(_folder_of("apache_beam"), "apache_beam"):
+        yield "beam", module, text
 
 
 def _topics() -> dict[str, str]:
@@ -50,22 +51,22 @@ def _descriptions() -> dict[str, str]:
     return found
 
 
-def _folder_of(package: str) -> str:
+def _folder_of(package: str) -> Path:
     """The folder of an installed package, without importing it."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"{package} is not installed")
-    return str(Path(spec.origin).parent)
+    return Path(spec.origin).parent
 
 
-def _docstrings(root: Path) -> Iterator[tuple[str, str]]:
-    """The docstrings of each module below `root` as one text: (dotted name, text)."""
+def _docstrings(root: Path, *package: str) -> Iterator[tuple[str, str]]:
+    """The docstrings of each module below `root`, the folder of `package`, as one text: (dotted name, text)."""
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
         if LEFT_OUT.isdisjoint(parts) and not parts[-1].endswith("_test"):
             text = "\n\n".join(_docstrings_of(path))
             if text:
-                yield ".".join((root.name, *parts)), text
+                yield ".".join((*package, *parts)).removesuffix(".__init__"), text
 
 
 def _docstrings_of(path: Path) -> Iterator[str]:
@@ -90,5 +91,5 @@ def write_parquet(folder: Path) -> None:
     numbers = itertools.count()
     for file, group in itertools.groupby(documents(), key=lambda document: document[0]):
         rows = [{"id": next(numbers), "source": source, "text": text} for _, source, text in group]
-        pq.write_table(pa.Table.from_pylist(rows, SCHEMA), draft / f"{file}.parquet", compression="zstd")
+        pq.write_table(pa.Table.from_pylist(rows, pa.schema(COLUMNS)), draft / f"{file}.parquet", compression="zstd")
     draft.rename(folder)
