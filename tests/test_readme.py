@@ -1,0 +1,56 @@
+"""What README.md shows in Python runs as it stands."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+README = ROOT / "README.md"
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of a language, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, tokenizer_json: Path) -> Path:
+    """A folder with the files that the examples name."""
+    shutil.copy(tokenizer_json, tmp_path / "tokenizer.json")
+    return tmp_path
+
+
+def test_python_blocks(folder: Path) -> None:
+    """All in one program, as a reader who follows the page would have it; it writes a mapped automaton and prints."""
+    assert len(blocks("python")) >= 2
+    (folder / "readme.py").write_text("\n".join(blocks("python")), encoding="utf-8")
+    result = subprocess.run([sys.executable, "readme.py"], cwd=folder, capture_output=True, text=True, timeout=100)
+    assert result.returncode == 0, result.stderr
+    assert "[CLS]" in result.stdout
+    assert (folder / "bert.bwp").is_file()
+
+
+def test_modules_and_files_that_commands_name_exist() -> None:
+    shell = "\n".join(blocks("sh"))
+    modules = set(re.findall(r"-m (pipelines\.\w+)", shell))
+    assert "pipelines.quickstart" in modules
+    for module in modules:
+        assert (ROOT / module.replace(".", "/")).with_suffix(".py").is_file()
+    for name in re.findall(r"\]\((?!http)([^)#]+)\)", README.read_text(encoding="utf-8")):
+        assert (ROOT / name).exists(), f"README.md links to {name}, which does not exist"
+    for name in re.findall(r"configs/\w+\.yaml", README.read_text(encoding="utf-8")):
+        assert (ROOT / name).is_file()
+
+
+def test_the_two_commands_set_up_everything_themselves() -> None:
+    """Each makes the environment and installs the package, and can be given alone."""
+    marked = dict(re.findall(r"<!-- command: (\w+) -->\n```sh\n(.*?)\n```", README.read_text(encoding="utf-8")))
+    assert set(marked) == {"quickstart", "test"}
+    for command in marked.values():
+        assert command.startswith("python3 -m venv .venv && .venv/bin/pip install ")
+        assert "\n" not in command
