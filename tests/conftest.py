@@ -29,11 +29,16 @@ def full() -> bool:
     return FULL
 
 
+def shared_folder() -> Path:
+    """Where the corpora, vocabularies and cases are, if they are there at all."""
+    named = os.environ.get("BEAM_WORDPIECE_SHARED")
+    return Path(named) if named else ROOT.parent / "shared"
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder with corpora, vocabularies and cases."""
-    named = os.environ.get("BEAM_WORDPIECE_SHARED")
-    folder = Path(named) if named else ROOT.parent / "shared"
+    folder = shared_folder()
     if not folder.is_dir():
         pytest.skip(
             f"needs the folder with corpora, vocabularies and cases, and {folder} does not exist: "
