@@ -16,6 +16,7 @@ from typing import Any
 from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.errors import ConfigError, TextError, VocabularyWarning, WordPieceError
 from beam_wordpiece.tokenizer import ERRORS, Encoding, Tokenizer
+from beam_wordpiece.vocab_types import DOUBTFUL_LINES
 
 PROGRAM = "beam-wordpiece"
 # The exit status of a command that could not do what was asked, as argparse has it for a wrong command line.
@@ -36,6 +37,7 @@ examples:
   beam-wordpiece compile tokenizer.json -o bert.bwp
   beam-wordpiece compile vocab.txt -o bert-cased.bwp --no-lowercase
   beam-wordpiece compile model-folder/ -o bert.bwp --ignore-truncation --ignore-padding
+  beam-wordpiece compile vocab.txt -o odd.bwp --doubtful-lines warn
 
 The ids are those of HuggingFace tokenizers. Whatever a tokenizer file asks for that is not supported is refused by
 name. The options below win over what the files say.
@@ -164,6 +166,12 @@ def _add_vocabulary_options(command: argparse.ArgumentParser) -> None:
         group.add_argument(
             f"--ignore-{name}", dest=name, action="store_false", default=None, help=f"leave out a file's {name}"
         )
+    group.add_argument(
+        "--doubtful-lines",
+        choices=DOUBTFUL_LINES,
+        help="a vocab.txt with blank or equal lines, white space at the end of a line, CRLF or a byte order mark: an "
+        "error (default), or a warning, and the ids of HuggingFace",
+    )
 
 
 def _vocabulary_options(options: argparse.Namespace) -> dict[str, object]:
@@ -178,6 +186,7 @@ def _vocabulary_options(options: argparse.Namespace) -> dict[str, object]:
         "profile",
         "truncation",
         "padding",
+        "doubtful_lines",
     )
     return {name: value for name in names if (value := getattr(options, name)) is not None}
 

@@ -112,6 +112,13 @@ OPTIONS = (
     Setting("profile", "text", "whose behaviour is followed"),
     Setting("truncation", "boolean", "false leaves out the truncation that a tokenizer.json asks for"),
     Setting("padding", "boolean", "false leaves out the padding that a tokenizer.json asks for"),
+    Setting(
+        "doubtful_lines",
+        "text",
+        "a vocab.txt with blank or equal lines, white space at the end of a line, CRLF or a byte order mark: 'error' "
+        "refuses it (default), 'warn' reads it as HuggingFace does",
+        choices=("error", "warn"),
+    ),
 )
 
 _REQUIRED = ("input", "output", "tokenizer")

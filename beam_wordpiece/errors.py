@@ -3,6 +3,9 @@
 Every message names the file, row or token that is at fault, says what is wrong with it, and what to do.
 """
 
+import sys
+import warnings
+
 
 class WordPieceError(Exception):
     """Base of every error that this package raises on purpose."""
@@ -14,6 +17,14 @@ class VocabularyError(WordPieceError):
 
 class VocabularyWarning(UserWarning):
     """A vocabulary file that is read as HF `tokenizers` reads it and that was probably meant otherwise."""
+
+
+def warn_of_vocabulary(message: str) -> None:
+    """Warn with VocabularyWarning, at the line outside of this package that asked for the vocabulary."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, VocabularyWarning, stacklevel=level)
 
 
 class AutomatonError(WordPieceError):

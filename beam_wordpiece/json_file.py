@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from beam_wordpiece.errors import VocabularyError, VocabularyWarning
+from beam_wordpiece.errors import VocabularyError, warn_of_vocabulary
 
 
 @dataclass(frozen=True)
@@ -98,10 +97,8 @@ def read_json(path: Path) -> Node:
     except (ValueError, RecursionError) as error:
         raise VocabularyError(f"{name}: is not JSON that can be read: {error}.") from error
     if repeated:
-        warnings.warn(
-            f"{name}: the key {repeated[0]!r} stands more than once in one object; as in HF, the last one counts.",
-            VocabularyWarning,
-            stacklevel=2,
+        warn_of_vocabulary(
+            f"{name}: the key {repeated[0]!r} stands more than once in one object; as in HF, the last one counts."
         )
     return Node(value, name)
 

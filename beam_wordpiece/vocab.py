@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from beam_wordpiece.errors import VocabularyError, VocabularyWarning
+from beam_wordpiece.errors import VocabularyError, warn_of_vocabulary
 from beam_wordpiece.tokenizer_folder import FolderSettings, check_agreement, read_settings
 from beam_wordpiece.tokenizer_json import load_tokenizer_json
 from beam_wordpiece.vocab_types import (
@@ -39,6 +39,8 @@ def load_vocabulary(path: str | os.PathLike[str], **options: object) -> Vocabula
     Options, by keyword, win over what files say: `lowercase`, `strip_accents` (None follows `lowercase`), `clean_text`,
     `handle_chinese_chars`, `unk_token`, `continuing_subword_prefix` (any string, or ""), `max_input_chars_per_word` (in
     characters), `profile` ("hf"); `truncation=False` and `padding=False` leave out what a tokenizer.json asks for.
+    `doubtful_lines` is about a vocab.txt with a byte order mark, with blank or equal lines, or with CRLF or white space
+    at the end of a line: "error" (default) refuses it, "warn" reads it as HF does and warns.
 
     Raises VocabularyError where a file cannot be used or asks for what is not supported, ConfigError for an option that
     is unknown or of the wrong type, OSError where a file cannot be read. Warns with VocabularyWarning where a file is
@@ -65,7 +67,7 @@ def _load_folder(folder: Path, overrides: Overrides) -> Vocabulary:
 
 
 def _load_vocab_txt(path: Path, settings: FolderSettings, overrides: Overrides) -> Vocabulary:
-    tokens = read_vocab_txt(path)
+    tokens = read_vocab_txt(path, overrides.doubtful_lines)
     options = overrides.apply(settings.options)
     entries = [*settings.added_tokens, *settings.named_tokens(tokens, options.unk_token, str(path))]
     added_tokens = add_tokens(tokens, entries, str(path))
@@ -81,18 +83,15 @@ def _load_vocab_txt(path: Path, settings: FolderSettings, overrides: Overrides) 
     return Vocabulary(tokens, added_tokens, options, single, pair, decoder, str(path))
 
 
-def read_vocab_txt(path: Path) -> dict[str, int]:
+def read_vocab_txt(path: Path, doubtful_lines: str = "error") -> dict[str, int]:
     r"""The tokens of a `vocab.txt`: the id is the number of the line, from 0, and only "\n" ends a line.
 
-    As in HF, white space at the end of a line is taken off and the last of equal lines wins. That, and blank lines,
-    are warned about; a byte order mark and bytes that are not UTF-8 are errors.
+    `doubtful_lines`: what is done about a byte order mark, blank lines, equal lines, and white space at the end of a
+    line ("\r" too). "error" raises VocabularyError. "warn" warns with VocabularyWarning and gives HF's ids: the mark is
+    part of the first token, a blank line uses up an id, the last of equal lines wins, and the white space is taken off.
+    Bytes that are not UTF-8 are always an error.
     """
     data = path.read_bytes()
-    if data.startswith(b"\xef\xbb\xbf"):
-        raise VocabularyError(
-            f"{path}: starts with a byte order mark, which would become part of the first token; "
-            "remove its 3 bytes (save as UTF-8 without BOM)."
-        )
     try:
         lines = data.decode().split("\n")
     except UnicodeDecodeError as error:
@@ -104,24 +103,44 @@ def read_vocab_txt(path: Path) -> dict[str, int]:
         lines.pop()
     names = [line.rstrip(WHITE_SPACE) for line in lines]
     tokens = {name: number for number, name in enumerate(names)}
-    for fault, numbers in _doubtful_lines(lines, names, tokens):
-        if numbers:
-            warnings.warn(f"{path}: {_lines(numbers)} {fault}", VocabularyWarning, stacklevel=2)
+    doubts = [(doubt, numbers) for doubt, numbers in _doubts(lines, names, tokens) if numbers]
+    if doubts and doubtful_lines == "error":
+        found = " and ".join(f"{_lines(numbers)} {doubt.fault} ({doubt.remedy})" for doubt, numbers in doubts)
+        raise VocabularyError(
+            f'{path}: {found}; correct this, or give doubtful_lines="warn" to read the file as HuggingFace does.'
+        )
+    for doubt, numbers in doubts:
+        warn_of_vocabulary(f"{path}: {_lines(numbers)} {doubt.fault}, {doubt.effect}.")
     return tokens
 
 
-def _doubtful_lines(
-    lines: Sequence[str], names: Sequence[str], tokens: dict[str, int]
-) -> Iterator[tuple[str, Sequence[int]]]:
-    """What is doubtful about a file and the lines (from 1) concerned: nothing that changes an id away from HF's."""
+class _Doubt(NamedTuple):
+    """What is doubtful about a line, what comes of it in HF, and what the author of the file can do."""
+
+    fault: str
+    effect: str
+    remedy: str
+
+
+MARK = _Doubt("starts with a byte order mark", "which is part of the token", "save the file as UTF-8 without it")
+CARRIAGE_RETURN = _Doubt(
+    "ends with a carriage return", "which is not part of the token", 'end lines with "\\n" alone, not CRLF'
+)
+SPACE = _Doubt("ends with white space", "which is not part of the token", "take it off")
+BLANK = _Doubt("is blank", "an id that no text can have", "put a token of its own there, so that no id moves")
+REPEATED = _Doubt("repeats in a later line", "whose id the token has", "put another token there, so that no id moves")
+
+
+def _doubts(
+    lines: Sequence[str], names: Sequence[str], tokens: Mapping[str, int]
+) -> Iterator[tuple[_Doubt, Sequence[int]]]:
+    """Each doubt and the lines (from 1) that it is about. `names`: the lines without white space at their end."""
     pairs = list(enumerate(zip(lines, names, strict=True), 1))
-    crlf = [number for number, (line, name) in pairs if line == name + "\r"]
-    yield 'ends with a carriage return ("\\r\\n"), which is not part of the token.', crlf
-    spaces = [number for number, (line, name) in pairs if name and line != name and line != name + "\r"]
-    yield "ends with white space, which is not part of the token.", spaces
-    yield "is blank: an id that no text can have.", [number for number, (_, name) in pairs if not name]
-    repeated = [number for number, (_, name) in pairs if name and tokens[name] != number - 1]
-    yield "repeats in a later line, whose id the token has.", repeated
+    yield MARK, [1] if lines and lines[0].startswith("\ufeff") else []
+    yield CARRIAGE_RETURN, [number for number, (line, name) in pairs if line == name + "\r"]
+    yield SPACE, [number for number, (line, name) in pairs if name and line not in (name, name + "\r")]
+    yield BLANK, [number for number, (_, name) in pairs if not name]
+    yield REPEATED, [number for number, (_, name) in pairs if name and tokens[name] != number - 1]
 
 
 def _lines(numbers: Sequence[int]) -> str:

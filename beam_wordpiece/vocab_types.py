@@ -195,25 +195,29 @@ class Overrides:
     """The options that a caller gives by keyword: they win over what files say.
 
     `left_out` holds "truncation" and "padding" where the caller said to leave out what a tokenizer.json asks for.
+    `doubtful_lines`, one of `DOUBTFUL_LINES`: what is done about a vocab.txt that probably means something else.
     """
 
     options: Mapping[str, Any]
     left_out: frozenset[str]
+    doubtful_lines: str
 
     @classmethod
     def of(cls, keywords: Mapping[str, object]) -> Overrides:
-        """Sort the keywords. Raises ConfigError for an unknown one and for a truncation or padding other than False."""
+        """Sort the keywords. Raises ConfigError for an unknown one and for one with a wrong value."""
         names = [field.name for field in dataclasses.fields(Options)]
-        options: dict[str, Any] = {}
+        known = [*names, *LEAVE_OUT, "doubtful_lines"]
         for name, value in keywords.items():
-            if name in names:
-                options[name] = value
-            elif name not in LEAVE_OUT:
-                raise ConfigError(f"Unknown option {name!r}; the options are {', '.join([*names, *LEAVE_OUT])}.")
-            elif value is not False:
+            if name not in known:
+                raise ConfigError(f"Unknown option {name!r}; the options are {', '.join(known)}.")
+            if name in LEAVE_OUT and value is not False:
                 raise ConfigError(f"The option {name} can only be False (leave it out), not {value!r}.")
+        doubtful_lines = keywords.get("doubtful_lines", "error")
+        if not isinstance(doubtful_lines, str) or doubtful_lines not in DOUBTFUL_LINES:
+            raise ConfigError(f'The option doubtful_lines has to be "error" or "warn", not {doubtful_lines!r}.')
+        options: dict[str, Any] = {name: value for name, value in keywords.items() if name in names}
         dataclasses.replace(Options(), **options)
-        return cls(options, frozenset(keywords.keys() & set(LEAVE_OUT)))
+        return cls(options, frozenset(keywords.keys() & set(LEAVE_OUT)), doubtful_lines)
 
     def apply(self, options: Options) -> Options:
         """The options of a file with those of the caller over them."""
@@ -225,6 +229,7 @@ class Overrides:
 
 
 LEAVE_OUT = ("truncation", "padding")
+DOUBTFUL_LINES = ("error", "warn")
 
 
 def add_tokens(

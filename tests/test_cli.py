@@ -132,14 +132,42 @@ def test_what_is_wrong_is_one_line_and_status_2(
     assert not output.exists()
 
 
-def test_a_doubtful_vocabulary_is_warned_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"\xef\xbb\xbf[UNK]\na\n", "line 1 starts with a byte order mark"),
+        (b"[UNK]\r\na\r\n", "each of lines 1, 2 ends with a carriage return"),
+        (b"[UNK]\na \n", "line 2 ends with white space"),
+        (b"[UNK]\n\na\n", "line 2 is blank"),
+        (b"[UNK]\na\na\n", "line 2 repeats in a later line"),
+        (b"[UNK]\n\xff\n", "line 2 is not UTF-8"),
+        (b"a\n", "the unknown token '[UNK]' is not in the vocabulary"),
+    ],
+)
+def test_a_bad_vocabulary_ends_the_command_and_leaves_no_output(tmp_path: Path, content: bytes, fault: str) -> None:
     path = tmp_path / "vocab.txt"
+    path.write_bytes(content)
+    for arguments in (["compile", path, "-o", tmp_path / "out.bwp"], ["encode", "--tokenizer", path, "a"]):
+        result = subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, cwd=ROOT)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"beam-wordpiece: {path}: {fault}")
+        assert result.stderr.count("\n") == 1
+        assert os.listdir(tmp_path) == ["vocab.txt"]
+
+
+def test_a_doubtful_vocabulary_can_be_read_with_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, output = tmp_path / "vocab.txt", tmp_path / "out.bwp"
     path.write_bytes(b"[UNK]\r\na\r\n")
-    run("encode", "--tokenizer", path, "a")
-    out, err = capsys.readouterr()
-    assert out == "a\n1\n"
-    assert err.startswith(f"beam-wordpiece: warning: {path}: each of lines 1, 2 ends with a carriage return")
-    assert err.count("\n") == 1
+    for arguments, shown in (
+        (("encode", "--tokenizer", path, "a"), "a\n1\n"),
+        (("compile", path, "-o", output), f"{output}: 2 tokens"),
+    ):
+        run(*arguments, "--doubtful-lines", "warn")
+        out, err = capsys.readouterr()
+        assert out.startswith(shown)
+        assert err.startswith(f"beam-wordpiece: warning: {path}: each of lines 1, 2 ends with a carriage return")
+        assert err.count("\n") == 1
+    assert bw.Automaton.open(output).id("a") == 1
 
 
 def test_a_reader_that_leaves_early_is_no_fault(automaton: Path, tmp_path: Path) -> None:

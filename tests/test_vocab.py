@@ -2,17 +2,15 @@
 
 import json
 import random
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import BertWordPieceTokenizer, Tokenizer
-from tokenizers.models import WordPiece
+from tokenizers import Tokenizer
 
 import beam_wordpiece as bw
-from beam_wordpiece.vocab import Piece, read_vocab_txt
+from beam_wordpiece.vocab import Piece
 from tests import oracle, small
 
 Change = Callable[[dict[str, Any]], object]
@@ -164,8 +162,9 @@ def test_files_that_are_no_tokenizer_json(tmp_path: Path, content: bytes, messag
 def test_a_repeated_key_is_warned_about_and_the_last_one_counts(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(small.document()).replace('"Cat": 32', '"Cat": 32, "Cat": 40'), encoding="utf-8")
-    with pytest.warns(bw.VocabularyWarning, match="'Cat' stands more than once"):
+    with pytest.warns(bw.VocabularyWarning, match="'Cat' stands more than once") as caught:
         vocabulary = bw.load_vocabulary(path)
+    assert [warning.filename for warning in caught] == [__file__]
     assert vocabulary.tokens["Cat"] == Tokenizer.from_file(str(path)).token_to_id("Cat") == 40
 
 
@@ -231,96 +230,13 @@ def test_options_by_keyword_win(tmp_path: Path) -> None:
         ({"profile": "tf-text"}, 'profile "tf-text" is not built yet'),
         ({"profile": "bert"}, "profile has to be the name of a profile"),
         ({"truncation": True}, "truncation can only be False"),
+        ({"doubtful_lines": "ignore"}, 'doubtful_lines has to be "error" or "warn", not \'ignore\''),
+        ({"doubtful_lines": None}, "doubtful_lines has to be"),
     ],
 )
 def test_options_that_are_wrong(tmp_path: Path, options: dict[str, object], message: str) -> None:
     with pytest.raises(bw.ConfigError, match=message):
         load(tmp_path, lambda d: None, **options)
-
-
-VOCAB_TXT = [
-    b"[UNK]\na\nb\n",
-    b"[UNK]\na\nb",
-    b"[UNK]\r\na\r\nb\r\n",
-    b"[UNK]\na \n b\n\tc\nd\x0b\ne\xc2\xa0\n\x1c\nf\x1f\n",
-    b"[UNK]\n\na\n\n",
-    b"[UNK]\na\nb\na\n",
-    "[UNK]\nx\u2028\ny\u2028z\n\u2003\n\u3000c\ufeff\nd\u0085\nb\u200b\n".encode(),
-    b"[UNK]\na\rb\nc\r\n\0\nd\r\r\n",
-    b"[UNK]",
-]
-
-
-@pytest.mark.parametrize("content", VOCAB_TXT)
-def test_the_ids_of_a_vocab_txt_are_those_of_hf(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "vocab.txt"
-    path.write_bytes(content)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", bw.VocabularyWarning)
-        assert dict(bw.load_vocabulary(path).tokens) == WordPiece.read_file(str(path))
-
-
-def test_white_space_is_what_hf_takes_off(tmp_path: Path) -> None:
-    """Every code point of the basic plane, at the end of a line."""
-    points = [chr(point) for point in range(1, 0xFFFF) if not 0xD800 <= point < 0xE000 and point != 0x0A]
-    path = tmp_path / "vocab.txt"
-    path.write_bytes("".join(f"x{number}{point}\n" for number, point in enumerate(points)).encode())
-    with pytest.warns(bw.VocabularyWarning):
-        assert read_vocab_txt(path) == WordPiece.read_file(str(path))
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"[UNK]\r\na\r\n", r"each of lines 1, 2 ends with a carriage return"),
-        (b"[UNK]\na \n", r"line 2 ends with white space"),
-        (b"[UNK]\n\na\n\n", r"each of lines 2, 4 is blank"),
-        (b"[UNK]\na\nb\na\na\n", r"each of lines 2, 4 repeats in a later line"),
-        (b"[UNK]\n" + b"\n" * 9, r"lines 2, 3, 4, 5, 6 and 4 more is blank"),
-    ],
-)
-def test_what_is_doubtful_in_a_vocab_txt_is_warned_about(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "vocab.txt"
-    path.write_bytes(content)
-    with pytest.warns(bw.VocabularyWarning, match=message) as caught:
-        bw.load_vocabulary(path)
-    assert [str(warning.message).startswith(str(path)) for warning in caught] == [True]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"a\nb\n", r"unknown token '\[UNK\]' is not in the vocabulary"),
-        (b"", r"unknown token '\[UNK\]'"),
-        (b"\xef\xbb\xbf[UNK]\na\n", r"byte order mark, .* remove its 3 bytes"),
-        (b"[UNK]\na\n\xff\n", r"line 3 is not UTF-8 \(byte 8 of the file\)"),
-        ("[UNK]\n".encode("utf-16"), "line 1 is not UTF-8"),
-    ],
-)
-def test_a_vocab_txt_that_cannot_be_used(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "vocab.txt"
-    path.write_bytes(content)
-    with pytest.raises(bw.VocabularyError, match=message) as caught:
-        bw.load_vocabulary(path)
-    assert str(path) in str(caught.value)
-
-
-@pytest.mark.parametrize("tokens", [small.VOCABULARY, ["[UNK]", "a", "[SEP]"], ["x", "[UNK]"]])
-def test_a_vocab_txt_has_the_special_tokens_of_hf(tmp_path: Path, tokens: list[str]) -> None:
-    path = small.write_vocab(tmp_path / "vocab.txt", tokens)
-    vocabulary = bw.load_vocabulary(path)
-    if "[CLS]" in tokens:
-        hf = BertWordPieceTokenizer(str(path))
-        own = {t.id: (t.content, t.special, t.normalized, t.single_word) for t in vocabulary.added_tokens}
-        assert own == {
-            number: (token.content, token.special, token.normalized, token.single_word)
-            for number, token in hf._tokenizer.get_added_tokens_decoder().items()
-        }
-        assert (vocabulary.prefix_ids, vocabulary.suffix_ids) == ((2,), (3,))
-    else:
-        assert {t.content for t in vocabulary.added_tokens} == set(tokens) & set(oracle.SPECIAL_TOKENS)
-        assert (vocabulary.prefix_ids, vocabulary.suffix_ids) == ((), ())
-    assert vocabulary.options == bw.Options()
 
 
 def test_a_missing_file_is_an_os_error_that_names_it(tmp_path: Path) -> None:
