@@ -24,14 +24,19 @@ class WordProblem:
 
 @st.composite
 def word_problems(draw: st.DrawFn) -> WordProblem:
-    """A vocabulary and a word. Half of the words are put together from tokens, so that many have a solution."""
+    """A vocabulary and a word. Half of the words are put together from tokens, so that many have a solution.
+
+    Tokens that repeat themselves have many failure pops.
+    """
     letters = st.sampled_from(draw(st.sampled_from(ALPHABETS)))
     indicator = draw(st.sampled_from(INDICATORS))
-    strings = st.text(letters, max_size=6)
+    short = st.text(letters, max_size=6)
+    repeated = st.builds(lambda unit, count, end: unit * count + end, short, st.integers(2, 40), letters)
+    strings = st.one_of(short, short, repeated)
     tokens = st.builds(lambda start, rest: start + rest, st.sampled_from(["", indicator]), strings)
     vocabulary = draw(st.lists(tokens, min_size=1, max_size=20, unique=True))
     pieces = st.lists(st.sampled_from([token.removeprefix(indicator) for token in vocabulary]), max_size=8)
-    word = draw(st.one_of(st.text(letters, max_size=24), pieces.map("".join)))
+    word = draw(st.one_of(st.text(letters, max_size=24), pieces.map("".join), repeated))
     return WordProblem(vocabulary, indicator, draw(st.sampled_from([100, 100, 5, 0])), word)
 
 

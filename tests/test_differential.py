@@ -1,10 +1,12 @@
 """The kernel against HF on every code point, on random text, and on whole corpora."""
 
 import itertools
+import random
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tokenizers import Tokenizer
@@ -12,7 +14,7 @@ from tokenizers.normalizers import BertNormalizer
 
 import beam_wordpiece as bw
 from tests import oracle
-from tests.oracle import SPECIAL_TOKENS, assert_same_ids, batches, load, tokenizer_json
+from tests.oracle import SPECIAL_TOKENS, assert_same_ids, batches, hf_ids, load, tokenizer_json
 from tests.texts import ALL_PIECES, random_texts
 
 CODE_POINTS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
@@ -90,6 +92,29 @@ def test_every_code_point(hf: Tokenizer, tokenizer: bw.Tokenizer) -> None:
 
 def test_random_text(hf: Tokenizer, tokenizer: bw.Tokenizer, full: bool) -> None:
     assert_same_ids(hf, tokenizer, random_texts(seed=2, count=2_000_000 if full else 60_000))
+
+
+@pytest.mark.parametrize("options", [{}, {"clean_text": False, "lowercase": False}], ids=["cleaned", "not cleaned"])
+def test_text_that_is_not_utf8(tmp_path: Path, options: dict[str, bool]) -> None:
+    """Each invalid part is U+FFFD, and the parts are those of Python's decoder."""
+    oracle, tokenizer = showing(tmp_path, list("".join([*ALL_PIECES, "\ufffd"])), options)
+    texts = [
+        damage(text.encode(), random.Random(number)) for number, text in enumerate(random_texts(seed=4, count=10_000))
+    ]
+    batch, counts = tokenizer.encode_arrow_counted(pa.array(texts, pa.large_binary()))
+    decoded = [text.decode("utf-8", "replace") for text in texts]
+    assert batch.column("input_ids").to_pylist() == hf_ids(oracle, decoded)
+    assert counts.invalid == sum(text.encode() != data for text, data in zip(decoded, texts, strict=True))
+
+
+def damage(data: bytes, source: random.Random) -> bytes:
+    """Change, leave out, put in or cut off up to three bytes."""
+    for _ in range(source.randrange(4) if data else 0):
+        place = source.randrange(len(data) + 1)
+        new = bytes([source.choice([*b"a\x80\x9f\xa0\xc0\xc1\xe0\xed\xf0\xf4\xf5\xff", source.randrange(256)])])
+        data = source.choice([data[:place] + new + data[place + 1 :], data[:place] + new + data[place:],
+                              data[:place] + data[place + 1 :], data[:place]])  # fmt: skip
+    return data
 
 
 def test_own_text(hf: Tokenizer, tokenizer: bw.Tokenizer, documents: list[str]) -> None:
