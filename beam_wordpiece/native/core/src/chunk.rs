@@ -57,6 +57,31 @@ impl Chunk {
         }
     }
 
+    /// Make the buffer of bytes at least so long.
+    pub fn ensure(&mut self, length: usize) {
+        if self.bytes.len() < length {
+            self.grow(length);
+        }
+    }
+
+    /// Write a stretch of the text with its Hangul syllables split, from `free` on; gives where that ends.
+    pub fn split_syllables(&mut self, stretch: std::ops::Range<usize>, free: usize) -> usize {
+        let (mut at, mut end) = (stretch.start, free);
+        // A syllable of three bytes becomes three jamo of three bytes at most.
+        self.ensure(free + 3 * stretch.len() + SLACK);
+        while at < stretch.end {
+            let (c, length) = utf8::decode(&self.bytes, at);
+            at += length;
+            let (parts, n) = if utf8::is_hangul_syllable(c) { utf8::hangul_jamo(c) } else { ([c, 0, 0], 1) };
+            for &part in &parts[..n] {
+                let (bytes, n) = utf8::encode(part);
+                window::<u8, 4>(&mut self.bytes, end).copy_from_slice(&bytes);
+                end += n;
+            }
+        }
+        end
+    }
+
     #[cold]
     fn grow(&mut self, needed: usize) {
         let size = (needed * 3 / 2).next_multiple_of(64);

@@ -139,9 +139,9 @@ impl Job<'_> {
         chunk.end_isolated();
         simd.run(
             #[inline(always)]
-            |_| {
+            |simd| {
                 lookup.run(&self.tables, chunk);
-                pieces.run(&self.tables, chunk, &lookup.misses);
+                pieces.run(simd, &self.tables, chunk, &lookup.misses);
             },
         );
         merge(lookup, pieces, text_ends, out);
@@ -153,17 +153,16 @@ impl Job<'_> {
 
 /// The fourth pass: ids of found words and pieces of the others in the order of the words, and the ends of texts.
 fn merge(lookup: &Lookup, pieces: &Pieces, text_ends: &[u32], out: &mut Encoded) {
-    out.ids.reserve(lookup.ids.len() + pieces.ids.len());
     let mut text_ends = text_ends.iter().copied().peekable();
-    let (mut word, mut piece) = (0, 0);
-    for (&miss, &end) in lookup.misses.iter().zip(&pieces.ends) {
+    let mut word = 0;
+    for (number, &miss) in lookup.misses.iter().enumerate() {
         // A text that ends after word `miss` ends after its pieces.
         while let Some(at) = text_ends.next_if(|&at| at <= miss) {
             out.ends.push((out.ids.len() + at as usize - word) as u64);
         }
         out.ids.extend_from_slice(&lookup.ids[word..miss as usize]);
-        out.ids.extend_from_slice(&pieces.ids[piece..end as usize]);
-        (word, piece) = (miss as usize + 1, end as usize);
+        out.ids.extend_from_slice(pieces.of(number));
+        word = miss as usize + 1;
     }
     for at in text_ends {
         out.ends.push((out.ids.len() + at as usize - word) as u64);

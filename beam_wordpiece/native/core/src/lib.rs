@@ -5,7 +5,7 @@
 //!
 //! Where to find what: `options` and `profile` say what a vocabulary is compiled for; `code_points` what becomes of
 //! each character; `trie`, `failure`, `double_array` and `word_table` are what it is compiled to, `format` and
-//! `automaton` (with `validate`) the file; `normalizer` (with `blocks`, `wide`, `added`, `exact`), `lookup`, `walk` and `encoder` are the four
+//! `automaton` (with `validate`) the file; `normalizer` (with `blocks`, `wide`, `added`, `exact`), `lookup`, `walk` (with `lanes`) and `encoder` are the four
 //! passes over a `chunk` of text.
 
 pub mod added;
@@ -20,6 +20,7 @@ pub mod error;
 pub mod exact;
 pub mod failure;
 pub mod format;
+pub mod lanes;
 pub mod lookup;
 pub mod normalizer;
 pub mod options;

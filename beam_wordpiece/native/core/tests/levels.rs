@@ -85,7 +85,7 @@ fn added(content: &str, id: u32, flags: u8) -> AddedToken {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn levels_agree(

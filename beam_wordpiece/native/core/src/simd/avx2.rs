@@ -2,6 +2,8 @@
 
 use super::{AsciiMasks, Mask, Simd};
 use crate::blocks::BlockTables;
+use crate::lanes;
+use crate::walk::{Machine, Pieces};
 use std::arch::x86_64::*;
 
 /// Proof that the processor has all that [`Avx2::detect`] asks for.
@@ -105,6 +107,11 @@ impl Simd for Avx2 {
         }
         // SAFETY: `self` exists, so the processor has these instructions.
         unsafe { enabled(self, work) }
+    }
+
+    #[inline(always)]
+    fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
+        lanes::walk(self, machine, pieces);
     }
 
     #[inline(always)]

@@ -1,12 +1,15 @@
 //! AVX-512 with byte permutes (VBMI) and byte compression (VBMI2): a block is one register.
 
+use super::avx2::Avx2;
 use super::{AsciiMasks, Mask, Simd};
 use crate::blocks::{ADDED, BlockTables, DELETED, ISOLATED, SLOW, WORD};
+use crate::lanes;
+use crate::walk::{Machine, Pieces};
 use std::arch::x86_64::*;
 
 /// Proof that the processor has all that [`Avx512::detect`] asks for.
 #[derive(Debug, Clone, Copy)]
-pub struct Avx512(());
+pub struct Avx512(Avx2);
 
 impl Avx512 {
     /// The level, where the processor has it.
@@ -21,7 +24,7 @@ impl Avx512 {
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("popcnt")
             && is_x86_feature_detected!("lzcnt");
-        has.then_some(Avx512(()))
+        Avx2::detect().filter(|_| has).map(Avx512)
     }
 }
 
@@ -50,6 +53,12 @@ impl Simd for Avx512 {
         }
         // SAFETY: `self` exists, so the processor has these instructions.
         unsafe { enabled(self, work) }
+    }
+
+    #[inline(always)]
+    fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
+        // The lanes of AVX2, which every such processor has.
+        lanes::walk(self.0, machine, pieces);
     }
 
     #[inline(always)]

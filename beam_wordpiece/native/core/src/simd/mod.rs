@@ -6,10 +6,13 @@
 #[cfg(target_arch = "x86_64")]
 pub mod avx2;
 #[cfg(target_arch = "x86_64")]
+pub mod avx2_lanes;
+#[cfg(target_arch = "x86_64")]
 pub mod avx512;
 pub mod portable;
 
 use crate::blocks::BlockTables;
+use crate::walk::{Machine, Pieces};
 
 /// Bit `i` speaks of byte `i` of a block.
 pub type Mask = u64;
@@ -38,6 +41,8 @@ pub trait Simd: Copy {
 
     /// Run code in a function that may use the instructions of the level, so that the operations become part of it.
     fn run<T>(self, work: impl FnOnce(Self) -> T) -> T;
+    /// Walk words through the automaton.
+    fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces);
     /// Load a block.
     fn load(self, bytes: &[u8; 64]) -> Self::Block;
     /// The same byte 64 times.

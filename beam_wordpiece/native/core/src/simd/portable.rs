@@ -2,6 +2,7 @@
 
 use super::{AsciiMasks, Mask, Simd};
 use crate::blocks::{ADDED, BlockTables, DELETED, ISOLATED, SLOW, WORD};
+use crate::walk::{Machine, Pieces};
 
 /// Any processor.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,10 @@ impl Simd for Portable {
     #[inline(always)]
     fn run<T>(self, work: impl FnOnce(Portable) -> T) -> T {
         work(self)
+    }
+
+    fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
+        pieces.walk_each(machine, 0);
     }
 
     #[inline(always)]
