@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.config import ERRORS, add_option_flags, option_values
 from beam_wordpiece.errors import ConfigError, TextError, VocabularyWarning, WordPieceError
-from beam_wordpiece.tokenizer import ERRORS, Encoding, Tokenizer
-from beam_wordpiece.vocab_types import DOUBTFUL_LINES
+from beam_wordpiece.tokenizer import Encoding, Tokenizer
 
 PROGRAM = "beam-wordpiece"
 # The exit status of a command that could not do what was asked, as argparse has it for a wrong command line.
@@ -35,8 +35,8 @@ examples:
 COMPILE_EXAMPLES = """\
 examples:
   beam-wordpiece compile tokenizer.json -o bert.bwp
-  beam-wordpiece compile vocab.txt -o bert-cased.bwp --no-lowercase
-  beam-wordpiece compile model-folder/ -o bert.bwp --ignore-truncation --ignore-padding
+  beam-wordpiece compile vocab.txt -o bert-cased.bwp --lowercase false
+  beam-wordpiece compile model-folder/ -o bert.bwp --truncation false --padding false
   beam-wordpiece compile vocab.txt -o odd.bwp --doubtful-lines warn
 
 The ids are those of HuggingFace tokenizers. Whatever a tokenizer file asks for that is not supported is refused by
@@ -120,7 +120,7 @@ def _add_compile(commands: Any) -> None:
     )
     command.add_argument("source", metavar="TOKENIZER", help="a tokenizer.json, a vocab.txt, or a tokenizer folder")
     command.add_argument("-o", "--output", metavar="FILE", required=True, help="the automaton file to write")
-    _add_vocabulary_options(command)
+    add_option_flags(command)
 
 
 def _add_inspect(commands: Any) -> None:
@@ -142,57 +142,11 @@ def _add_encode(commands: Any) -> None:
     command.add_argument(
         "--errors", choices=ERRORS, default="replace", help="text that is not UTF-8: U+FFFD (default), or an error"
     )
-    _add_vocabulary_options(command)
-
-
-def _add_vocabulary_options(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("options of the tokenizer (without them, what its files say)")
-    for name, help in (
-        ("lowercase", "lower-case the text"),
-        ("strip-accents", "take accents off (without it: as --lowercase)"),
-        ("clean-text", "delete control characters, and make all white space spaces"),
-        ("handle-chinese-chars", "make each CJK ideograph a word"),
-    ):
-        group.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, help=help)
-    group.add_argument("--unk-token", metavar="TOKEN", help="the token of words that cannot be split")
-    group.add_argument(
-        "--continuing-subword-prefix", metavar="TEXT", help="what marks a piece inside a word, such as ##"
-    )
-    group.add_argument(
-        "--max-input-chars-per-word", metavar="N", type=int, help="longer words are unknown (characters)"
-    )
-    group.add_argument("--profile", help='whose behaviour it is: "hf"')
-    for name in ("truncation", "padding"):
-        group.add_argument(
-            f"--ignore-{name}", dest=name, action="store_false", default=None, help=f"leave out a file's {name}"
-        )
-    group.add_argument(
-        "--doubtful-lines",
-        choices=DOUBTFUL_LINES,
-        help="a vocab.txt with blank or equal lines, white space at the end of a line, CRLF or a byte order mark: an "
-        "error (default), or a warning, and the ids of HuggingFace",
-    )
-
-
-def _vocabulary_options(options: argparse.Namespace) -> dict[str, object]:
-    names = (
-        "lowercase",
-        "strip_accents",
-        "clean_text",
-        "handle_chinese_chars",
-        "unk_token",
-        "continuing_subword_prefix",
-        "max_input_chars_per_word",
-        "profile",
-        "truncation",
-        "padding",
-        "doubtful_lines",
-    )
-    return {name: value for name in names if (value := getattr(options, name)) is not None}
+    add_option_flags(command)
 
 
 def _compile(options: argparse.Namespace) -> None:
-    automaton = Automaton.compile(options.source, **_vocabulary_options(options))
+    automaton = Automaton.compile(options.source, **option_values(options))
     automaton.save(options.output)
     size = os.path.getsize(options.output)
     print(f"{options.output}: {automaton.vocab_size} tokens, {size:,} bytes, fingerprint {automaton.fingerprint}")
@@ -229,7 +183,7 @@ def _flags(token: dict[str, Any]) -> str:
 
 
 def _encode(options: argparse.Namespace) -> None:
-    overrides = _vocabulary_options(options)
+    overrides = option_values(options)
     if options.tokenizer is not None:
         automaton = Automaton.compile(options.tokenizer, **overrides)
     elif overrides:
@@ -260,7 +214,11 @@ def _decoded(data: bytes, errors: str, row: int) -> str:
     try:
         return data.decode("utf-8", "strict" if errors == "error" else "replace")
     except UnicodeDecodeError as error:
-        raise TextError(f"document {row + 1} is not UTF-8: byte {error.start}.", row) from error
+        raise TextError(
+            f"document {row + 1} is not UTF-8 at byte {error.start}; repair it, or give --errors replace to read each "
+            "bad part as U+FFFD.",
+            row,
+        ) from error
 
 
 def _aligned(encoding: Encoding, width: int) -> Iterator[str]:

@@ -16,6 +16,10 @@ from typing import Any
 
 from beam_wordpiece.errors import ConfigError
 
+# What can be done about text that is not UTF-8, and about a vocab.txt that probably means something else.
+ERRORS = ("replace", "error")
+DOUBTFUL_LINES = ("error", "warn")
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -73,7 +77,7 @@ SETTINGS = (
         "errors",
         "text",
         "text that is not UTF-8: 'replace' reads each bad part as U+FFFD (default), 'error' refuses the file",
-        choices=("replace", "error"),
+        choices=ERRORS,
     ),
     Setting(
         "existing",
@@ -117,7 +121,7 @@ OPTIONS = (
         "text",
         "a vocab.txt with blank or equal lines, white space at the end of a line, CRLF or a byte order mark: 'error' "
         "refuses it (default), 'warn' reads it as HuggingFace does",
-        choices=("error", "warn"),
+        choices=DOUBTFUL_LINES,
     ),
 )
 
@@ -182,30 +186,46 @@ def load_config(path: str | None, flags: Mapping[str, Any] | None = None) -> Job
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add a flag for every setting and option. A flag that is not given leaves no trace in the namespace."""
-    for title, settings in (("the job", SETTINGS), ("options of the tokenizer (default: what its file says)", OPTIONS)):
-        group = parser.add_argument_group(title)
-        for setting in settings:
-            choices = setting.choices or (("true", "false") if setting.kind == "boolean" else ())
-            choices += ("null",) if setting.nullable and choices else ()
-            metavar = "{" + ",".join(choices) + "}" if choices else "N" if setting.kind == "number" else "TEXT"
-            # The values are checked with those of the file, in the same words, so that argparse takes any text here.
-            nargs = "*" if setting.kind == "texts" else None
-            group.add_argument(
-                setting.flag,
-                dest=setting.name,
-                help=setting.help.replace("%", "%%"),
-                metavar=metavar,
-                nargs=nargs,
-                default=argparse.SUPPRESS,
-            )
+    _add_group(parser, "the job", SETTINGS)
+    add_option_flags(parser)
+
+
+def add_option_flags(parser: argparse.ArgumentParser) -> None:
+    """Add a flag for every option. A flag that is not given leaves no trace in the namespace."""
+    _add_group(parser, "options of the tokenizer (default: what its file says)", OPTIONS)
+
+
+def _add_group(parser: argparse.ArgumentParser, title: str, settings: Iterable[Setting]) -> None:
+    group = parser.add_argument_group(title)
+    for setting in settings:
+        choices = setting.choices or (("true", "false") if setting.kind == "boolean" else ())
+        choices += ("null",) if setting.nullable and choices else ()
+        metavar = "{" + ",".join(choices) + "}" if choices else "N" if setting.kind == "number" else "TEXT"
+        # The values are checked with those of the file, in the same words, so that argparse takes any text here.
+        nargs = "*" if setting.kind == "texts" else None
+        group.add_argument(
+            setting.flag,
+            dest=setting.name,
+            help=setting.help.replace("%", "%%"),
+            metavar=metavar,
+            nargs=nargs,
+            default=argparse.SUPPRESS,
+        )
 
 
 def flag_values(namespace: argparse.Namespace) -> dict[str, Any]:
     """What the flags of `add_flags` said, in the shape of the YAML file. Raises ConfigError."""
     given = vars(namespace)
     values = {s.name: _from_flag(s, given[s.name]) for s in SETTINGS if s.name in given}
-    options = {s.name: _from_flag(s, given[s.name]) for s in OPTIONS if s.name in given}
+    options = option_values(namespace)
     return {**values, "options": options} if options else values
+
+
+def option_values(namespace: argparse.Namespace) -> dict[str, Any]:
+    """What the flags of `add_option_flags` said: keywords of `Automaton.compile`. Raises ConfigError."""
+    given = vars(namespace)
+    values = {s.name: _from_flag(s, given[s.name]) for s in OPTIONS if s.name in given}
+    return _check(values, OPTIONS, "the command line", ())
 
 
 _WORDS = {"true": True, "false": False, "null": None}

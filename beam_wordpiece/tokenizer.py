@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from beam_wordpiece import _core
 from beam_wordpiece.arrow_text import Texts, import_texts, spread, total
 from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.config import ERRORS
 from beam_wordpiece.errors import ConfigError, InputError, TextError
 
-ERRORS = ("replace", "error")
 # What HF's WordPiece decoder replaces in every token when it cleans up, in this order.
 CLEANUP = (
     (" .", "."),
@@ -31,6 +31,7 @@ CLEANUP = (
     (" 've", "'ve"),
     (" 're", "'re"),
 )
+REPLACE = 'errors="replace" to read each bad part as U+FFFD'
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -111,7 +112,9 @@ class Tokenizer:
             ids = self._encoder.encode(text)
         except UnicodeEncodeError as error:
             if self._errors == "error":
-                raise TextError(f"The text has a lone surrogate at character {error.start}.", 0) from error
+                raise TextError(
+                    f"The text has a lone surrogate at character {error.start}; repair it, or give {REPLACE}.", 0
+                ) from error
             ids = self._encoder.encode(SURROGATE.sub("\ufffd", text))
         return Encoding(ids, [self._automaton.token(number) or "" for number in ids])
 
@@ -134,7 +137,7 @@ class Tokenizer:
         try:
             column, counts = self._encode(texts.arrays)
         except TextError as error:
-            raise _at_row(error, texts) from error
+            raise _not_utf8(texts, error.row) from error
         if texts.rows is not None:
             column, counts = self._spread(column, counts, texts, texts.rows)
         return pa.RecordBatch.from_arrays([column], names=["input_ids"]), counts
@@ -206,22 +209,26 @@ class Tokenizer:
         return f"Tokenizer({self._automaton!r}, {self._add_special_tokens}, {self._errors!r})"
 
 
-def _at_row(error: TextError, texts: Texts) -> TextError:
-    """The error of a distinct text as one of the first row that has it."""
-    if texts.rows is None:
-        return error
-    row = pc.index(texts.rows, error.row).as_py()
-    return TextError(f'The text in row {row} is not valid UTF-8; errors="replace" reads it with U+FFFD.', row)
+def _not_utf8(texts: Texts, number: int) -> TextError:
+    """The error of the text that has this number in the arrays. It names the first row that has the text."""
+    row = number if texts.rows is None else pc.index(texts.rows, number).as_py()
+    array: Any = pa.chunked_array(texts.arrays).slice(number, 1).chunk(0)
+    (data,) = array.cast(pa.large_binary()).to_pylist()
+    return TextError(
+        f"The text in row {row} is not UTF-8 at byte {_invalid_at(data)}; repair it, or give {REPLACE}.", row
+    )
+
+
+def _invalid_at(data: bytes | None) -> int | None:
+    """The place of the first byte at which a text is not valid UTF-8; None where there is none."""
+    try:
+        str(data or b"", "utf-8")
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
 
 
 def _invalid(texts: pa.Array[Any]) -> pa.Array[Any]:
     """For each text 1 where it is not valid UTF-8, otherwise 0."""
-
-    def is_invalid(data: bytes | None) -> int:
-        try:
-            str(data or b"", "utf-8")
-        except UnicodeDecodeError:
-            return 1
-        return 0
-
-    return pa.array([is_invalid(data) for data in texts.cast(pa.large_binary()).to_pylist()], pa.int64())
+    found = (_invalid_at(data) for data in texts.cast(pa.large_binary()).to_pylist())
+    return pa.array([place is not None for place in found], pa.bool_()).cast(pa.int64())

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from beam_wordpiece.config import DOUBTFUL_LINES
 from beam_wordpiece.errors import ConfigError, VocabularyError
 
 # The compiled automaton keeps an id in 28 bits; the other bits of the word are flags.
@@ -229,7 +230,6 @@ class Overrides:
 
 
 LEAVE_OUT = ("truncation", "padding")
-DOUBTFUL_LINES = ("error", "warn")
 
 
 def add_tokens(

@@ -10,6 +10,7 @@ import pytest
 
 import beam_wordpiece as bw
 from beam_wordpiece.cli import main
+from beam_wordpiece.config import OPTIONS
 from tests import oracle, small
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,10 +46,20 @@ def test_compile_takes_every_option(source: Path) -> None:
     output = source.with_name("other.bwp")
     content = small.document() | {"truncation": {"max_length": 8}, "padding": {}}
     small.write(source, content)
-    flags = "--no-lowercase --strip-accents --no-clean-text --no-handle-chinese-chars --ignore-truncation"
-    more = "--ignore-padding --unk-token [PAD] --max-input-chars-per-word 5 --profile hf"
+    flags = "--lowercase false --strip-accents true --clean-text false --handle-chinese-chars false --truncation false"
+    more = "--padding false --unk-token [PAD] --max-input-chars-per-word 5 --profile hf"
     run("compile", source, "-o", output, *flags.split(), *more.split(), "--continuing-subword-prefix", "")
     assert bw.Automaton.open(output).options == bw.Options(False, True, False, False, "[PAD]", "", 5, "hf")
+
+
+def test_the_options_are_those_of_a_job(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("compile", "encode"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        shown = " ".join(capsys.readouterr().out.split())
+        for option in OPTIONS:
+            assert f"{option.flag} " in shown
+            assert option.help in shown
 
 
 def test_inspect_shows_what_is_in_a_file(automaton: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +113,8 @@ def test_text_that_is_not_utf8(automaton: Path) -> None:
     result = subprocess.run(command, input=b"a\na\xffb", capture_output=True, cwd=ROOT, check=True)
     assert json.loads(result.stdout.splitlines()[1])["text"] == "a\ufffdb"
     result = subprocess.run([*command, "--errors", "error"], input=b"a\na\xffb", capture_output=True, cwd=ROOT)
-    assert (result.returncode, result.stderr) == (2, b"beam-wordpiece: document 2 is not UTF-8: byte 1.\n")
+    said = b"document 2 is not UTF-8 at byte 1; repair it, or give --errors replace to read each bad part as U+FFFD."
+    assert (result.returncode, result.stderr) == (2, b"beam-wordpiece: " + said + b"\n")
     result = subprocess.run([*command, b"a\xffb"], capture_output=True, cwd=ROOT, check=True)
     assert json.loads(result.stdout)["text"] == "a\ufffdb"
 
@@ -121,7 +133,9 @@ def test_what_is_wrong_is_one_line_and_status_2(
         (("compile", source, "-o", output, "--unk-token", "x"), "the unknown token 'x' is not in the vocabulary"),
         (("inspect", source), str(source)),
         (("inspect", source.with_name("none.bwp")), "none.bwp: No such file or directory"),
-        (("encode", "--automaton", automaton, "--lowercase", "a"), "lowercase cannot be changed"),
+        (("compile", source, "-o", output, "--lowercase", "no"), "lowercase has to be true or false, not 'no'"),
+        (("compile", source, "-o", output, "--truncation", "true"), "truncation can only be False"),
+        (("encode", "--automaton", automaton, "--lowercase", "true", "a"), "lowercase cannot be changed"),
     ):
         run(*arguments, status=2)
         out, err = capsys.readouterr()

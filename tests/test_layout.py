@@ -15,13 +15,12 @@ LAYERS: list[set[str]] = [
     {"json_file", "vocab_types", "tokenizer_json", "tokenizer_folder", "vocab"},
     {"automaton"},
     {"arrow_text", "tokenizer"},
-    {"stream"},
     {"parquet", "io", "transforms"},
     {"cli"},
 ]
 # In plain Python, for reading: it takes nothing from the rest.
 APART = {"reference"}
-MAY_IMPORT_CORE = {"automaton", "tokenizer", "stream"}
+MAY_IMPORT_CORE = {"automaton", "tokenizer"}
 MAY_IMPORT_BEAM = {"io", "transforms", "cli"}
 
 MODULES = {path.stem: path for path in (ROOT / "beam_wordpiece").glob("*.py") if path.stem != "__init__"}
