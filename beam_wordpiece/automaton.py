@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import uuid
 from pathlib import Path
 from typing import Any, TypeVar
 
 from beam_wordpiece import _core
 from beam_wordpiece.errors import AutomatonError, ConfigError, VocabularyError, WordPieceError
+from beam_wordpiece.files import write_whole
 from beam_wordpiece.vocab import AddedToken, Decoder, Options, Piece, Vocabulary, load_vocabulary
 
 
@@ -74,22 +74,8 @@ class Automaton:
 
         It is written under a temporary name in the same folder, flushed to the disk, and renamed. Raises OSError.
         """
-        target = Path(path)
-        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
-        try:
-            with open(temporary, "xb") as file:
-                file.write(self.to_bytes())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            # The temporary name means nothing to the reader of the message.
-            raise type(error)(error.errno, error.strerror, str(target)) from error
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        _sync_folder(target.parent)
+        with write_whole(path) as file:
+            file.write(self.to_bytes())
 
     @property
     def fingerprint(self) -> str:
@@ -200,15 +186,6 @@ def _reopen(path: str, fingerprint: str) -> Automaton:
             f"not {fingerprint}); give automata that differ names that differ."
         )
     return automaton
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush a folder to the disk, so that a file renamed in it is there after a crash."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _template_text(pieces: tuple[Piece, ...]) -> str:

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS: list[set[str]] = [
     {"errors"},
+    {"files"},
     {"config"},
     {"json_file", "vocab_types", "tokenizer_json", "tokenizer_folder", "vocab"},
     {"automaton"},
