@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from beam_wordpiece import _core
+from beam_wordpiece.checks import require_path
 from beam_wordpiece.errors import AutomatonError, ConfigError, VocabularyError, WordPieceError
 from beam_wordpiece.files import write_whole
 from beam_wordpiece.vocab import AddedToken, Decoder, Options, Piece, Vocabulary, load_vocabulary
@@ -49,6 +50,7 @@ class Automaton:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Automaton:
         """Map an automaton file and check all of it. Raises AutomatonError, OSError."""
+        require_path(path, AutomatonError)
         place = os.path.abspath(path)
         # Python's error for a file that is not there or cannot be read names it.
         with open(place, "rb"):
@@ -72,8 +74,10 @@ class Automaton:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the automaton to a file, whole or not at all; a file that others have mapped stays as it is for them.
 
-        It is written under a temporary name in the same folder, flushed to the disk, and renamed. Raises OSError.
+        It is written under a temporary name in the same folder, flushed to the disk, and renamed. Raises OSError;
+        AutomatonError for a path that no file can have.
         """
+        require_path(path, AutomatonError)
         with write_whole(path) as file:
             file.write(self.to_bytes())
 
@@ -120,7 +124,11 @@ class Automaton:
 
     def id(self, token: str) -> int | None:
         """The id of a token, or None where it is not in the vocabulary."""
-        return self._core.id(token)
+        try:
+            return self._core.id(token)
+        except UnicodeEncodeError:
+            # Half a surrogate pair is in no token.
+            return None
 
     def describe(self) -> dict[str, Any]:
         """What is in it, for people: values that JSON can hold.
@@ -207,7 +215,11 @@ class _Details:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> _Details:
-        """The last two names of the source's path say which file it was; more would tie the bytes to one machine."""
+        """The last two names of the source's path say which file it was; more would tie the bytes to one machine.
+
+        What is not UTF-8 in them becomes "?".
+        """
+        source = "/".join(Path(vocabulary.source).parts[-2:]).encode("utf-8", "replace").decode()
         return cls(
             options=vocabulary.options,
             added_tokens=vocabulary.added_tokens,
@@ -215,7 +227,7 @@ class _Details:
             pair=vocabulary.pair,
             decoder=vocabulary.decoder,
             vocab_size=vocabulary.size,
-            source="/".join(Path(vocabulary.source).parts[-2:]),
+            source=source,
         )
 
     def to_json(self) -> str:

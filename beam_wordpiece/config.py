@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from beam_wordpiece.checks import is_text
 from beam_wordpiece.errors import ConfigError
 
 # What can be done about text that is not UTF-8, and about a vocab.txt that probably means something else.
@@ -315,6 +316,9 @@ def _check_value(setting: Setting, value: Any, where: str) -> Any:
     if not fits[setting.kind]:
         expected = _EXPECTED[setting.kind].format(least=setting.least)
         raise ConfigError(f"{where}: {setting.name} has to be {expected}, not {_kind_of(value)}.")
+    for text in value if isinstance(value, list) else [value]:
+        if isinstance(text, str) and not is_text(text):
+            raise ConfigError(f"{where}: {setting.name} has to be UTF-8, and {text!r} is not; rename or correct it.")
     if setting.choices and value not in setting.choices:
         raise ConfigError(f"{where}: {setting.name} has to be one of {', '.join(setting.choices)}, not {value!r}.")
     if setting.kind == "texts":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from beam_wordpiece.checks import is_text
 from beam_wordpiece.errors import VocabularyError, warn_of_vocabulary
 
 
@@ -56,6 +57,8 @@ class Node:
     def string(self) -> str:
         if not isinstance(self.value, str):
             self.fail(f"has to be a string, not {_shown(self.value)}.")
+        if not is_text(self.value):
+            self.fail(f"({_shown(self.value)}) holds half a surrogate pair, which is no character; correct it.")
         return self.value
 
     def boolean(self) -> bool:

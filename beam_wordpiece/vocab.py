@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from beam_wordpiece.checks import require_path
 from beam_wordpiece.errors import VocabularyError, warn_of_vocabulary
 from beam_wordpiece.tokenizer_folder import FolderSettings, check_agreement, read_settings
 from beam_wordpiece.tokenizer_json import load_tokenizer_json
@@ -48,6 +49,7 @@ def load_vocabulary(path: str | os.PathLike[str], **options: object) -> Vocabula
     """
     overrides = Overrides.of(options)
     place = Path(path)
+    require_path(place, VocabularyError)
     if place.is_dir():
         return _load_folder(place, overrides)
     if place.suffix.lower() == ".json":

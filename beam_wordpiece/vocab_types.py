@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from beam_wordpiece.checks import is_text
 from beam_wordpiece.config import DOUBTFUL_LINES
 from beam_wordpiece.errors import ConfigError, VocabularyError
 
@@ -110,6 +111,7 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         self._check_tokens()
+        self._check_texts()
         if self.options.unk_token not in self.tokens:
             raise VocabularyError(
                 f"{self.source}: the unknown token {self.options.unk_token!r} is not in the vocabulary; "
@@ -139,6 +141,16 @@ class Vocabulary:
                 )
             owners[number] = token
 
+    def _check_texts(self) -> None:
+        """All that is kept beside the tokens and options, which are checked, has to be text too."""
+        texts = {f"the added token {added.content!r}": added.content for added in self.added_tokens}
+        texts |= {f"the template's {piece.name!r}": piece.name for piece in (*self.single, *self.pair)}
+        if self.decoder is not None:
+            texts[f"the decoder's prefix {self.decoder.prefix!r}"] = self.decoder.prefix
+        for name, text in texts.items():
+            if not is_text(text):
+                raise VocabularyError(f"{self.source}: {name} is no text, or holds half a surrogate pair; correct it.")
+
     @property
     def size(self) -> int:
         """Number of different tokens, added tokens included."""
@@ -161,17 +173,6 @@ class Vocabulary:
 
 def _ids(pieces: Iterable[Piece]) -> tuple[int, ...]:
     return tuple(number for piece in pieces for number in piece.ids or ())
-
-
-def is_text(value: object) -> bool:
-    """Whether a value is a str that can be written as UTF-8 (no lone surrogates)."""
-    if not isinstance(value, str):
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def is_id(value: object, limit: int = ID_LIMIT) -> bool:

@@ -52,6 +52,36 @@ def test_all_ways_to_the_same_vocabulary_have_one_fingerprint(source: Path, tmp_
     assert bw.Automaton.compile(source).to_bytes() == automata[0].to_bytes()
 
 
+def test_folders_and_files_may_have_names_that_are_not_utf8(compiled: bw.Automaton, tmp_path: Path) -> None:
+    """Which changes nothing but the name of the source that is shown."""
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    folder.mkdir()
+    sources = [small.write(folder / "tokenizer.json", small.document()), small.write_vocab(folder / "vocab.txt")]
+    for source in (*sources, folder):
+        automaton = bw.Automaton.compile(source)
+        assert automaton.fingerprint == compiled.fingerprint
+        assert automaton.describe()["source"] in ("caf?/tokenizer.json", "caf?/vocab.txt")
+        automaton.save(folder / "saved.bwp")
+        opened = pickle.loads(pickle.dumps(bw.Automaton.open(folder / "saved.bwp")))
+        assert (opened.fingerprint, opened.path) == (compiled.fingerprint, str(folder / "saved.bwp"))
+    with pytest.raises(bw.AutomatonError, match="not an automaton"):
+        bw.Automaton.open(sources[0])
+
+
+@pytest.mark.parametrize("path", ["a\ud800", "a\0b"], ids=ascii)
+def test_a_path_that_no_file_can_have_is_refused_by_name(compiled: bw.Automaton, path: str) -> None:
+    message = re.escape(f"{path!r} has a character that no path of a file can have")
+    with pytest.raises(bw.VocabularyError, match=message):
+        bw.Automaton.compile(path)
+    for use in (bw.Automaton.open, compiled.save):
+        with pytest.raises(bw.AutomatonError, match=message):
+            use(path)
+
+
+def test_half_a_surrogate_pair_is_no_token(compiled: bw.Automaton) -> None:
+    assert compiled.id("\ud800") is None
+
+
 @pytest.mark.parametrize(
     "options",
     [

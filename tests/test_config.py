@@ -134,6 +134,9 @@ def test_flags_alone_are_enough() -> None:
         ("beam: {runner: {a: b}}", "beam.runner has to be a text, a number, true, or a list"),
         ("text_column: [", "is not YAML"),
         ("text_column: \x07", "is not YAML"),
+        ('text_column: "\\ud800"', "text_column has to be UTF-8, and '\\ud800' is not"),
+        ('columns: [a, "\\ud800"]', "columns has to be UTF-8, and '\\ud800' is not"),
+        ('options: {unk_token: "\\ud800"}', "unk_token has to be UTF-8, and '\\ud800' is not"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_file(tmp_path: Path, text: str, message: str) -> None:

@@ -1,5 +1,6 @@
 """Vocabulary files: read with HF's ids, or refused by name."""
 
+import dataclasses
 import json
 import random
 from collections.abc import Callable
@@ -88,6 +89,10 @@ REFUSED: list[tuple[Change, str]] = [
     (lambda d: d["model"]["vocab"].update(a=True), "gives 'a' the id True"),
     (lambda d: d["model"]["vocab"].update(z=9), "'a' and 'z' have the same id 9"),
     (lambda d: d["model"]["vocab"].update({"\ud800": 99}), "half a surrogate pair"),
+    (lambda d: d["model"].update(unk_token="\ud800"), r'unk_token \("\\ud800"\) holds half a surrogate pair'),
+    (lambda d: d["decoder"].update(prefix="\ud800"), r"decoder\.prefix .*half a surrogate pair"),
+    (lambda d: d["post_processor"]["single"][0]["SpecialToken"].update(id="\udfff"), r"single\[0\].*half a surrogate"),
+    (lambda d: d["added_tokens"].append(small.added("\udcff", 33)), r"added_tokens\[5\]\.content .*half a surrogate"),
     (lambda d: d["normalizer"].update(type="NFKC"), 'normalizer is a "NFKC"'),
     (lambda d: d["normalizer"].update(nfkc=True), r"normalizer\.nfkc"),
     (lambda d: d["normalizer"].update(lowercase="yes"), r"normalizer\.lowercase has to be true or false"),
@@ -121,6 +126,18 @@ REFUSED: list[tuple[Change, str]] = [
         "is another token's",
     ),
 ]
+
+
+def test_a_vocabulary_made_in_python_is_checked_too(tmp_path: Path) -> None:
+    whole = bw.load_vocabulary(small.write(tmp_path / "tokenizer.json", small.document()))
+    for field, value, fault in (
+        ("decoder", bw.vocab.Decoder("\ud800"), r"the decoder's prefix '\\ud800'"),
+        ("single", (*whole.single, bw.vocab.Piece("\ud800", (1,), 0)), r"the template's '\\ud800'"),
+        ("added_tokens", (bw.vocab.AddedToken("\ud800", 1),), r"the added token '\\ud800'"),
+        ("tokens", whole.tokens | {"\ud800": 99}, r"the token '\\ud800'"),
+    ):
+        with pytest.raises(bw.VocabularyError, match=f"{fault} .*half a surrogate pair"):
+            dataclasses.replace(whole, **{field: value})
 
 
 @pytest.mark.parametrize(("change", "message"), REFUSED)
