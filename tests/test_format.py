@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import xxhash
 
 import beam_wordpiece as bw
 from tests.oracle import SPECIAL_TOKENS, tokenizer_json
@@ -125,7 +126,6 @@ def test_another_version_says_so(content: bytes) -> None:
 
 def forge(content: bytes) -> bytes:
     """The file with its length and checksum put right, whatever is in it."""
-    xxhash = pytest.importorskip("xxhash", reason="needs xxhash to give damaged files their right checksum")
     magic, version, count, _, _, fingerprint, reserved = HEADER.unpack_from(content)
     body = content[HEADER.size :]
     checksum = xxhash.xxh3_64_intdigest(body) ^ xxhash.xxh3_64_intdigest(fingerprint)
