@@ -84,7 +84,7 @@ def _create(target: Path) -> tuple[Path, BinaryIO]:
     """A new file beside the target, locked by this process."""
     while True:
         temporary = target.with_name(temporary_name(target.name))
-        file = open(temporary, "xb")
+        file = open(temporary, "xb")  # noqa: SIM115 (whoever asked for it closes it)
         try:
             # Where there are no locks nobody else can take one either, and so nobody removes the file.
             with contextlib.suppress(OSError):

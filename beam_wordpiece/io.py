@@ -1,35 +1,48 @@
-"""Files in, files out: which file goes where, whole or not at all, and again only what is missing.
-
-Local paths are read and written directly, paths with a scheme (`gs://`, `s3://`) through Beam's FileSystems.
-"""
+"""Files in, files out: which file goes where, the tokenizer for all, and again only what is missing."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
+import dataclasses
 import glob
-import hashlib
 import os
 import posixpath
-import shutil
-import tempfile
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileSystem
-from apache_beam.io.filesystems import FileSystems
+from apache_beam.io.filesystem import BeamIOError
 
 from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.config import FileSettings
-from beam_wordpiece.errors import ConfigError, InputError
+from beam_wordpiece.errors import (
+    AutomatonError,
+    ConfigError,
+    InputError,
+    VocabularyError,
+    VocabularyWarning,
+    warn_of_vocabulary,
+)
+from beam_wordpiece.files import with_name
 from beam_wordpiece.parquet import Layout, Origin, TokenWriter, footer_digest, open_parquet, read_blocks, read_origin
+from beam_wordpiece.storage import (
+    FileVersion,
+    file_system,
+    has_files_below,
+    is_remote,
+    join,
+    local_copy,
+    open_file,
+    publish,
+    version_of,
+)
 from beam_wordpiece.tokenizer import Counts, Tokenizer
+from beam_wordpiece.vocab import load_vocabulary
 
 AUTOMATON_SUFFIX = ".bwp"
+# Copies of remote automata are replaced when the original is.
+OPEN_ATTEMPTS = 3
 
 
 class FileTask(NamedTuple):
@@ -54,25 +67,8 @@ class FileResult(NamedTuple):
     error: str = ""
 
 
-class FileVersion(NamedTuple):
-    """Size in bytes, and time of the last change in seconds since 1970 (0 where a file system does not know it)."""
-
-    size: int
-    modified: float
-
-
 Report = Callable[[Counts, float], None]
 """Is told what was counted in a block of rows, and how many bytes of the input file the block stands for."""
-
-
-def is_remote(path: str) -> bool:
-    """Whether a path has a scheme, as in `gs://bucket/file`."""
-    return "://" in path
-
-
-def join(folder: str, name: str) -> str:
-    """A path below a folder, local or remote."""
-    return posixpath.join(folder, name) if is_remote(folder) else os.path.join(folder, name)
 
 
 # Which files ------------------------------------------------------------------------------------------------------
@@ -135,7 +131,7 @@ def _matches(pattern: str) -> list[str]:
         return _local_matches(pattern)
     wanted = _fixed_part(pattern) + "/**" if _is_glob(pattern) else pattern
     try:
-        listed = _file_system(wanted).match([wanted])[0].metadata_list
+        listed = file_system(wanted).match([wanted])[0].metadata_list
     except BeamIOError as error:
         raise InputError(f"{pattern} cannot be listed: {' '.join(str(error).split())}.") from error
     found = [item.path for item in listed if not _is_glob(pattern) or _is_match(pattern, item.path)]
@@ -173,126 +169,7 @@ def _parts_match(pattern: list[str], path: list[str]) -> bool:
     return not hidden and fnmatchcase(path[0], pattern[0]) and _parts_match(pattern[1:], path[1:])
 
 
-# Reading and writing whole files ----------------------------------------------------------------------------------
-
-
-def version_of(path: str) -> FileVersion | None:
-    """The size and time of a file; None where there is none."""
-    if not is_remote(path):
-        try:
-            status = os.stat(path)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        return FileVersion(status.st_size, status.st_mtime)
-    system = _file_system(path)
-    if not system.exists(path):
-        return None
-    found = system.metadata(path)
-    return FileVersion(found.size_in_bytes, found.last_updated_in_seconds or 0.0)
-
-
-def _file_system(path: str) -> FileSystem:
-    try:
-        return FileSystems.get_filesystem(path)
-    except ValueError as error:
-        raise ConfigError(
-            f"{path} is on a file system that Beam does not know here; install what it needs, such as apache-beam[gcp]"
-            " or apache-beam[aws], or correct the path."
-        ) from error
-
-
-def open_file(path: str) -> pa.NativeFile:
-    """A file to read from, with seeking. Raises InputError where it is missing or cannot be opened."""
-    try:
-        if is_remote(path):
-            remote: Any = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
-            return pa.PythonFile(remote, mode="r")
-        return pa.OSFile(path, mode="r")
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist.") from error
-    except (OSError, BeamIOError) as error:
-        raise InputError(f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}.") from error
-
-
-@contextlib.contextmanager
-def publish(path: str) -> Iterator[BinaryIO]:
-    """A file to write that appears under `path` when the block ends, and not at all when it raises.
-
-    Until then it has a temporary name in the same folder that ends in `.tmp`, and is locked. What killed runs left
-    under such a name of the same path is removed: nobody holds its lock.
-    """
-    remote = is_remote(path)
-    with (_publish_remote if remote else _publish_local)(path) as file:
-        yield file
-
-
-@contextlib.contextmanager
-def _publish_local(path: str) -> Iterator[BinaryIO]:
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _remove_stale(target)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _remove_stale(target: Path) -> None:
-    for leftover in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 32}.tmp"):
-        # A file that vanishes meanwhile, or that a running job holds, is no concern of this one.
-        with contextlib.suppress(OSError), open(leftover, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            leftover.unlink()
-
-
-@contextlib.contextmanager
-def _publish_remote(path: str) -> Iterator[BinaryIO]:
-    temporary = f"{path}.{uuid.uuid4().hex}.tmp"
-    try:
-        with contextlib.suppress(BeamIOError, OSError):  # the folder exists, or the file system has none
-            FileSystems.mkdirs(posixpath.dirname(path))
-        with FileSystems.create(temporary, compression_type=CompressionTypes.UNCOMPRESSED) as file:
-            yield file
-        if FileSystems.exists(path):  # not every file system renames over a file
-            FileSystems.delete([path])
-        FileSystems.rename([temporary], [path])
-    except BaseException:
-        with contextlib.suppress(BeamIOError, OSError):
-            FileSystems.delete([temporary])
-        raise
-
-
-def local_copy(path: str) -> str:
-    """The path itself where it is local; otherwise that of a copy on this host, made once for all its processes.
-
-    The copy is in a folder of this user below the folder for temporary files, under a name that says which version of
-    which file it is. Raises InputError where there is no such file.
-    """
-    if not is_remote(path):
-        return path
-    version = version_of(path)
-    if version is None:
-        raise InputError(f"{path} does not exist.")
-    folder = Path(tempfile.gettempdir(), f"beam_wordpiece-{os.getuid()}")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
-        raise InputError(f"{folder} belongs to another user; set TMPDIR to a folder of your own.")
-    key = hashlib.sha256(repr((path, *version)).encode()).hexdigest()[:32]
-    copy = folder / (key + posixpath.splitext(path)[1])
-    with open(folder / f"{key}.lock", "wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not copy.exists():
-            source: Any = open_file(path)
-            with source, publish(str(copy)) as target:
-                shutil.copyfileobj(source, target)
-    return str(copy)
+# The tokenizer ----------------------------------------------------------------------------------------------------
 
 
 def prepare_automaton(tokenizer: str, options: Mapping[str, Any], folder: str) -> str:
@@ -301,23 +178,70 @@ def prepare_automaton(tokenizer: str, options: Mapping[str, Any], folder: str) -
     `tokenizer`: a path that ends in `.bwp` is an automaton, and checked; anything else is a vocabulary, and compiled
     with the `options` (`Automaton.compile`) to `_automaton-FINGERPRINT.bwp` in `folder`. The file stays there: whoever
     wants to decode the ids finds it beside them, and readers of Parquet folders pass over names that begin with `_`.
+    One that is there already is written again where it is damaged or of another version of the format.
 
     Raises ConfigError, VocabularyError, AutomatonError, OSError.
     """
     source = _absolute(tokenizer)
+    if is_remote(source) and has_files_below(source):
+        raise ConfigError(
+            f"{source} is a folder, and tokenizer folders are read where they are local; give the tokenizer.json or"
+            " vocab.txt in it."
+        )
     if version_of(source) is None:
         raise ConfigError(f"The tokenizer {source} does not exist.")
     if source.endswith(AUTOMATON_SUFFIX):
         if options:
             raise ConfigError(f"{source} is compiled already; leave out the options ({', '.join(options)}).")
-        Automaton.open(local_copy(source))
+        open_automaton(source)
         return source
-    automaton = Automaton.compile(local_copy(source), **options)
+    automaton = _compile(source, options)
     path = join(_absolute(folder), f"_automaton-{automaton.fingerprint}{AUTOMATON_SUFFIX}")
-    if version_of(path) is None:
+    if not _is_automaton(path, automaton.fingerprint):
         with publish(path) as file:
             file.write(automaton.to_bytes())
     return path
+
+
+def open_automaton(path: str) -> Automaton:
+    """Map an automaton; of a remote one its copy on this host. Raises AutomatonError, InputError, OSError."""
+    for attempt in range(OPEN_ATTEMPTS):
+        copy = local_copy(path)
+        try:
+            return Automaton.open(copy)
+        except FileNotFoundError as error:
+            # A newer version took the place of the copy just now.
+            if copy == path or attempt == OPEN_ATTEMPTS - 1:
+                raise with_name(error, path) from error
+        except AutomatonError as error:
+            raise AutomatonError(str(error).replace(copy, path)) from error
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _is_automaton(path: str, fingerprint: str) -> bool:
+    """Whether the file is there, whole, and this automaton."""
+    if version_of(path) is None:
+        return False
+    try:
+        return open_automaton(path).fingerprint == fingerprint
+    except AutomatonError:
+        return False
+
+
+def _compile(source: str, options: Mapping[str, Any]) -> Automaton:
+    """Compile a vocabulary. What it says about itself and in messages is the path given, not that of a copy."""
+    copy = local_copy(source)
+    if copy == source:
+        return Automaton.compile(source, **options)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", VocabularyWarning)
+            vocabulary = load_vocabulary(copy, **options)
+    except VocabularyError as error:
+        raise VocabularyError(str(error).replace(copy, source)) from error
+    for warning in caught:
+        warn_of_vocabulary(str(warning.message).replace(copy, source))
+    return Automaton.compile(dataclasses.replace(vocabulary, source=source))
 
 
 # One file ---------------------------------------------------------------------------------------------------------

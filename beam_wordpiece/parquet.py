@@ -96,14 +96,23 @@ class Layout:
             ) from error
 
     def output(self, batches: Sequence[pa.RecordBatch], ids: pa.RecordBatch) -> pa.Table:
-        """The rows of the output: what is passed through of `batches`, and the `input_ids` of all of them."""
+        """The rows of the output: what is passed through of `batches`, and the `input_ids` of all of them.
+
+        Raises InputError where these are a large_list: the `input_ids` of an output are a list<int32>.
+        """
         columns: list[Any] = []
         for (name, cut), item in zip(self._passed, self.schema, strict=False):
             chunks: Any = [batch.column(batch.schema.get_field_index(name)) for batch in batches]
             if cut:
                 chunks = [_array_without(chunk, cut) for chunk in chunks]
             columns.append(pa.chunked_array(chunks, type=item.type))
-        columns.append(ids.column(OUTPUT_COLUMN).cast(self.schema.field(OUTPUT_COLUMN).type))
+        lists: Any = ids.column(OUTPUT_COLUMN)
+        if pa.types.is_large_list(lists.type):
+            raise InputError(
+                f"{self._where}: {ids.num_rows} rows have 2**31 token ids or more, which are too many for one column;"
+                " split the table, or a text that is so long."
+            )
+        columns.append(lists.cast(self.schema.field(OUTPUT_COLUMN).type))
         return pa.Table.from_arrays(columns, schema=self.schema)
 
     def _find_text(self, name: str) -> tuple[str, ...]:
@@ -327,6 +336,8 @@ class TokenWriter:
                 write_statistics=others,
             )
         except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of the file, not of pyarrow
             raise ConfigError(
                 f"pyarrow {pa.__version__} cannot write {settings.encoding} with {settings.compression}"
                 f" ({one_line(error)}); choose another encoding or compression."

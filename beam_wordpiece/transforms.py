@@ -25,16 +25,18 @@ from apache_beam.typehints import with_input_types, with_output_types
 from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
 
-from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import AutomatonError, InputError, TextError, WordPieceError
-from beam_wordpiece.io import FileResult, FileTask, is_remote, local_copy, tokenize_file, version_of
-from beam_wordpiece.parquet import Layout, one_line
+from beam_wordpiece.io import FileResult, FileTask, open_automaton, tokenize_file
+from beam_wordpiece.parquet import Layout
+from beam_wordpiece.storage import fault_of, is_remote, version_of
 from beam_wordpiece.tokenizer import SURROGATE, Counts, Tokenizer
 
 NAMESPACE = "beam_wordpiece"
-# Characters of text that `Tokenize` gathers for one call of the kernel.
+# Characters of text that `Tokenize` gathers for one call of the kernel, and how many of them a string counts for at
+# least: it takes memory also where it is empty.
 BATCH_CHARACTERS = 1 << 20
+STRING_CHARACTERS = 64
 
 
 class ArrowTableCoder(Coder):
@@ -203,13 +205,15 @@ class _TokenizerDoFn(beam.DoFn):
         self._counters = {name: Metrics.counter(NAMESPACE, name) for name in Counts.__dataclass_fields__}
 
     def setup(self) -> None:
-        self._tokenizer: Tokenizer = self._shared.acquire(self._open, tag=str(version_of(self._automaton)))
+        try:
+            tag = str(version_of(self._automaton))
+            self._tokenizer: Tokenizer = self._shared.acquire(self._open, tag=tag)
+        except OSError as error:
+            fault = fault_of(error, self._automaton)
+            raise AutomatonError(f"{self._automaton} cannot be opened on a worker: {fault}.") from error
 
     def _open(self) -> Tokenizer:
-        try:
-            automaton = Automaton.open(local_copy(self._automaton))
-        except OSError as error:
-            raise AutomatonError(f"{self._automaton} cannot be opened on a worker: {error.strerror}.") from error
+        automaton = open_automaton(self._automaton)
         return Tokenizer(automaton, self._settings.add_special_tokens, self._settings.errors)
 
     def _count(self, counts: Counts) -> None:
@@ -227,8 +231,9 @@ class _TokenizeFile(_TokenizerDoFn):
             result = tokenize_file(element, self._tokenizer, self._settings, self._report)
         except WordPieceError as error:
             result = FileResult(element.input, element.output, error=str(error))
-        except pa.ArrowException as error:
-            message = f"{element.input} cannot be tokenized to {element.output}: {one_line(error)}."
+        except (pa.ArrowException, OSError) as error:
+            fault = fault_of(error, element.output)
+            message = f"{element.input} cannot be tokenized to {element.output}: {fault}."
             result = FileResult(element.input, element.output, error=message)
         outcome = "files_failed" if result.error else "files_skipped" if result.skipped else "files"
         self._files[outcome].inc()
@@ -257,7 +262,7 @@ class _TokenizeStrings(_TokenizerDoFn):
         self, element: str, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
     ) -> Iterator[WindowedValue]:
         self._waiting.append(WindowedValue(element, timestamp, (window,)))
-        self._characters += len(element)
+        self._characters += len(element) + STRING_CHARACTERS
         if self._characters >= BATCH_CHARACTERS:
             yield from self._flush()
 

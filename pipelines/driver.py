@@ -151,7 +151,7 @@ def _progress_bar(tasks: Sequence[FileTask]) -> Iterator[None]:
     """A bar over the bytes of the input files. It moves where the workers are threads of this process."""
     from tqdm import tqdm
 
-    from beam_wordpiece.io import version_of
+    from beam_wordpiece.storage import version_of
     from beam_wordpiece.transforms import PROGRESS
 
     versions = [version_of(task.input) for task in tasks]

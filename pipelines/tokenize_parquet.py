@@ -110,7 +110,9 @@ def build(pipeline: Any, tasks: list[FileTask], automaton: str, config: JobConfi
 
     from beam_wordpiece.transforms import TokenizeFiles
 
-    return pipeline | "Files" >> beam.Create(tasks) | "TokenizeFiles" >> TokenizeFiles(automaton, config)
+    return (
+        pipeline | "Files" >> beam.Create(tasks, reshuffle=False) | "TokenizeFiles" >> TokenizeFiles(automaton, config)
+    )
 
 
 def _fail(error: object, code: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import os
 from pathlib import Path
@@ -89,39 +88,6 @@ def test_a_pattern_matches_what_python_s_glob_finds(tmp_path: Path, pattern: str
     found = {path for path in glob.glob(full, recursive=True) if os.path.isfile(path)}
     every = {str(path) for path in tmp_path.rglob("*") if path.is_file()}
     assert {path for path in every if io._is_match(full, path)} == found
-
-
-# Whole or not at all ------------------------------------------------------------------------------------------------
-
-
-def test_a_published_file_appears_when_it_is_whole(tmp_path: Path) -> None:
-    target = tmp_path / "new/file"
-    with io.publish(str(target)) as file:
-        file.write(b"half")
-        assert not target.exists()
-        assert [path.suffix for path in target.parent.iterdir()] == [".tmp"]
-    assert target.read_bytes() == b"half"
-    assert list(target.parent.iterdir()) == [target]
-
-
-def test_a_file_that_fails_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
-    target = tmp_path / "file"
-    target.write_bytes(b"old")
-    with pytest.raises(ZeroDivisionError), io.publish(str(target)) as file:
-        file.write(b"new" * (1 // 0))
-    assert list(tmp_path.iterdir()) == [target]
-    assert target.read_bytes() == b"old"
-
-
-def test_what_a_killed_run_left_is_removed_and_what_a_running_one_writes_is_not(tmp_path: Path) -> None:
-    left, running = (tmp_path / f".file.{digit * 32}.tmp" for digit in "ab")
-    other = tmp_path / f".file2.{'c' * 32}.tmp"
-    corpus.touch(tmp_path, left.name, running.name, other.name)
-    with open(running, "rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        with io.publish(str(tmp_path / "file")) as file:
-            file.write(b"x")
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([running.name, other.name, "file"])
 
 
 # Again only what is missing -----------------------------------------------------------------------------------------
@@ -212,6 +178,27 @@ def test_a_vocabulary_is_compiled_once_beside_the_output(tmp_path: Path, tokeniz
     assert io.prepare_automaton(str(tokenizer_json), {}, str(tmp_path / "out")) == path
     assert os.stat(path).st_ino == written.st_ino
     assert io.prepare_automaton(str(tokenizer_json), {"lowercase": False}, str(tmp_path / "out")) != path
+
+
+@pytest.mark.parametrize("damage", ["cut off", "other version", "other vocabulary"])
+def test_a_compiled_vocabulary_that_workers_could_not_open_is_written_again(
+    tmp_path: Path, tokenizer_json: Path, damage: str
+) -> None:
+    path = Path(io.prepare_automaton(str(tokenizer_json), {}, str(tmp_path / "out")))
+    whole = path.read_bytes()
+    cased = bw.Automaton.compile(tokenizer_json, lowercase=False).to_bytes()
+    damaged = {
+        "cut off": whole[:-100],
+        "other version": whole[:8] + bytes(byte ^ 0xFF for byte in whole[8:12]) + whole[12:],
+        "other vocabulary": cased,
+    }[damage]
+    assert damaged != whole
+    path.write_bytes(damaged)
+    with open(path, "rb") as before:
+        assert io.prepare_automaton(str(tokenizer_json), {}, str(tmp_path / "out")) == str(path)
+        assert before.read() == damaged  # who has the file mapped keeps it
+    assert path.read_bytes() == whole
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
 def test_an_automaton_is_taken_as_it_is(tmp_path: Path, automaton: bw.Automaton) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -248,7 +249,7 @@ def test_an_automaton_from_elsewhere_is_read_once(
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(Elsewhere, "root", tmp_path)
     monkeypatch.setattr(Elsewhere, "opened", {})
-    monkeypatch.setattr(io.tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     options = PipelineOptions(["--direct_running_mode=multi_threading", "--direct_num_workers=2"])
     pipeline = beam.Pipeline(runner="FnApiRunner", options=options)
     for step in "abc":
