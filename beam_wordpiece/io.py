@@ -301,7 +301,11 @@ def _write_output(
     with publish(task.output) as target, TokenWriter(target, layout.schema, settings, origin) as writer:
         for block in read_blocks(parquet, layout, task.input):
             ids, counts = layout.encode(block, tokenizer, total.documents)
-            writer.write(layout.output(block, ids))
+            table = layout.output(block, ids)
+            # Writing a large row takes much memory, and its text is not needed any more.
+            del block, ids
+            writer.write(table)
+            del table
             total += counts
             report(counts, bytes_per_row * counts.documents)
         report(Counts(), version.size - bytes_per_row * total.documents)

@@ -6,6 +6,7 @@ No Beam in here; files come as `pyarrow.NativeFile`, and where they are is the b
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,8 +30,7 @@ ORIGIN_VERSION = 1
 PORTION_BYTES = 256 << 10
 # Bytes of text that go through the kernel in one call.
 BLOCK_BYTES = 4 << 20
-# A column chunk that is larger than this, beside 4 bytes a row, cannot be all dictionary: writers limit it to 1 MB.
-DICTIONARY_BYTES = 4 << 20
+# Of a column with a dictionary, so many rows are looked at, or fewer when they are so large.
 SAMPLE_ROWS = 16
 
 # Schema metadata of other tools that describe columns one by one, and would be wrong about the output.
@@ -216,60 +216,74 @@ def read_blocks(parquet: pq.ParquetFile, layout: Layout, where: str) -> Iterator
     block: list[pa.RecordBatch] = []
     size = 0
     batches = _read_batches(parquet, layout.read_columns)
-    while True:
-        try:
-            batch = next(batches, None)
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{where} cannot be read to its end: {one_line(error)}; is it damaged?") from error
-        if batch is None:
-            break
-        for part in _parts(batch):
-            block.append(part)
-            size += part.nbytes
+    while (read := _next(batches, where)) is not None:
+        parts = _parts(read)
+        del read
+        while parts:
+            size += parts[0].nbytes
+            block.append(parts.pop(0))
             if size >= BLOCK_BYTES:
-                yield block
-                block, size = [], 0
+                full, block, size = [block], [], 0
+                # Not held here: whoever has it can let it go.
+                yield full.pop()
     if block:
         yield block
 
 
-def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _next(batches: Iterator[pa.RecordBatch], where: str) -> pa.RecordBatch | None:
+    try:
+        return next(batches, None)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{where} cannot be read to its end: {one_line(error)}; is it damaged?") from error
+
+
+def _parts(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
     """A batch, in slices of no more than a block where its rows turned out to be large: so their ids come in parts."""
     if batch.nbytes <= BLOCK_BYTES or batch.num_rows <= 1:
-        yield batch
-    else:
-        half = batch.num_rows // 2
-        yield from _parts(batch.slice(0, half))
-        yield from _parts(batch.slice(half))
+        return [batch]
+    half = batch.num_rows // 2
+    return _parts(batch.slice(0, half)) + _parts(batch.slice(half))
 
 
 def _read_batches(parquet: pq.ParquetFile, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
     for group in range(parquet.num_row_groups):
-        rows = max(1, int(PORTION_BYTES // max(1.0, _bytes_per_row(parquet, group))))
+        portion = max(1, int(PORTION_BYTES // max(1.0, _bytes_per_row(parquet, group))))
         # Beam owns the threads of a worker: none are started here.
-        yield from parquet.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
+        batches: Any = parquet.iter_batches(portion, row_groups=[group], columns=columns, use_threads=False)
+        rows = parquet.metadata.row_group(group).num_rows
+        while read := list(itertools.islice(batches, 1)):
+            rows -= read[0].num_rows
+            if rows == 0:
+                # Lets the last pages and rows go while these are tokenized and written.
+                batches.close()
+            yield read.pop()
 
 
 def _bytes_per_row(parquet: pq.ParquetFile, group: int) -> float:
     """About how many bytes a row of a row group takes in memory.
 
     The footer knows the encoded size. That of a dictionary says little about a column that repeats long texts, so a few
-    rows of such columns are looked at.
+    rows of such columns are looked at, one at a time: each may be as large as the dictionary.
     """
     metadata = parquet.metadata.row_group(group)
     rows = max(1, metadata.num_rows)
-    total, sampled = 0.0, []
-    for index in range(metadata.num_columns):
-        chunk = metadata.column(index)
-        if chunk.has_dictionary_page and chunk.total_uncompressed_size < DICTIONARY_BYTES + 4 * rows:
-            sampled.append(chunk.path_in_schema)
-        else:
-            total += chunk.total_uncompressed_size / rows
-    if sampled:
-        sample = parquet.iter_batches(SAMPLE_ROWS, row_groups=[group], columns=sampled, use_threads=False)
-        for batch in sample:
-            return total + sum(_decoded_size(column) for column in batch.columns) / max(1, batch.num_rows)
-    return total
+    chunks = [metadata.column(index) for index in range(metadata.num_columns)]
+    # By name: a column a.b and the field b of a struct a are read together.
+    sizes: dict[str, float] = {}
+    for chunk in chunks:
+        sizes[chunk.path_in_schema] = sizes.get(chunk.path_in_schema, 0) + chunk.total_uncompressed_size / rows
+    for name in {chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page}:
+        sizes[name] = max(sizes[name], _sampled_bytes_per_row(parquet, group, name))
+    return sum(sizes.values())
+
+
+def _sampled_bytes_per_row(parquet: pq.ParquetFile, group: int, column: str) -> float:
+    rows, size = 0, 0.0
+    for batch in parquet.iter_batches(1, row_groups=[group], columns=[column], use_threads=False):
+        rows, size = rows + batch.num_rows, size + sum(map(_decoded_size, batch.columns))
+        if rows >= SAMPLE_ROWS or size >= PORTION_BYTES:
+            break
+    return size / max(1, rows)
 
 
 def _decoded_size(array: Any) -> float:

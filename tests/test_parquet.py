@@ -171,6 +171,30 @@ def test_rows_of_a_megabyte_are_read_in_small_portions(tmp_path: Path, dictionar
     assert rows == len(texts)
 
 
+def test_the_reader_holds_nothing_of_a_row_group_that_was_given_out(tmp_path: Path) -> None:
+    texts = [letter * 5_000_000 for letter in "abc"]
+    pq.write_table(pa.table({"text": texts}), tmp_path / "in.parquet", row_group_size=1, compression="none")
+    with io.open_file(str(tmp_path / "in.parquet")) as file:
+        reader = parquet.open_parquet(file, "in")
+        blocks = parquet.read_blocks(reader, parquet.Layout(reader.schema_arrow, FileSettings(), "in"), "in")
+        before = pa.total_allocated_bytes()
+        for text in texts:
+            block = next(blocks)
+            assert [row for batch in block for row in batch["text"].to_pylist()] == [text]
+            del block
+            assert pa.total_allocated_bytes() - before < 1_000_000
+
+
+def test_one_large_text_in_all_rows_is_read_row_by_row(tmp_path: Path) -> None:
+    # A dictionary of 5 MB, so 250 bytes a row in the file.
+    array = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array(["x" * 5_000_000]))
+    pq.write_table(pa.table({"text": array}), tmp_path / "in.parquet", store_schema=False)
+    with io.open_file(str(tmp_path / "in.parquet")) as file:
+        reader = parquet.open_parquet(file, "in")
+        blocks = parquet.read_blocks(reader, parquet.Layout(reader.schema_arrow, FileSettings(), "in"), "in")
+        assert [sum(batch.num_rows for batch in next(blocks)) for _ in range(3)] == [1, 1, 1]
+
+
 def test_large_rows_among_small_ones_are_tokenized_in_parts(tmp_path: Path) -> None:
     texts = ["short"] * 20_000
     texts[10_000:10_040] = ["x" * 1_000_000 + str(row) for row in range(40)]
