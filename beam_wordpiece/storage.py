@@ -8,15 +8,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import glob
 import hashlib
 import os
 import posixpath
+import re
 import shutil
 import stat
 import tempfile
 import time
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -98,7 +99,7 @@ def has_files_below(path: str) -> bool:
     """Whether a remote path is what other systems call a folder. False where that cannot be found out."""
     try:
         with _as_os_error():
-            return bool(file_system(path).match([glob.escape(path.rstrip("/")) + "/*"], [1])[0].metadata_list)
+            return bool(file_system(path).match([_quoted(path.rstrip("/")) + "/*"], [1])[0].metadata_list)
     except OSError:
         return False
 
@@ -147,12 +148,12 @@ def publish(path: str) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _publish_remote(path: str) -> Iterator[BinaryIO]:
-    folder, name = posixpath.split(path)
-    temporary = posixpath.join(folder, temporary_name(name))
+    folder, slash, name = path.rpartition("/")
+    temporary = folder + slash + temporary_name(name)
     try:
         with contextlib.suppress(OSError), _as_os_error():  # the folder exists, or the file system has none
             FileSystems.mkdirs(folder)
-        _remove_stale(folder, name)
+        _remove_stale(folder + slash, name)
         with _as_os_error():
             file = FileSystems.create(temporary, compression_type=CompressionTypes.UNCOMPRESSED)
         try:
@@ -185,12 +186,19 @@ def _rename_over(temporary: str, path: str) -> None:
 
 def _remove_stale(folder: str, name: str) -> None:
     """Remove what was not finished a day ago. It never matters if that fails."""
-    pattern = posixpath.join(glob.escape(folder), temporary_pattern(name))
+    old = []
     with contextlib.suppress(OSError), _as_os_error():
-        found = file_system(folder).match([pattern])[0].metadata_list
-        old = [item.path for item in found if 0 < (item.last_updated_in_seconds or 0) < time.time() - STALE_SECONDS]
+        for item in file_system(folder).match([_quoted(f"{folder}.{name}.") + "*"])[0].metadata_list:
+            is_temporary = fnmatchcase(item.path.removeprefix(folder), temporary_pattern(name))
+            if is_temporary and 0 < (item.last_updated_in_seconds or 0) < time.time() - STALE_SECONDS:
+                old.append(item.path)
         if old:
             FileSystems.delete(old)
+
+
+def _quoted(path: str) -> str:
+    """A pattern that matches a path, and few others: Beam has no way to quote what is special in patterns."""
+    return re.sub(r"[*?[]", "?", path)
 
 
 # Copies on this host ----------------------------------------------------------------------------------------------

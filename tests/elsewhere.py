@@ -1,6 +1,7 @@
 """A file system of Beam's that is not the local one, for the tests: `elsewhere://a/b` is `a/b` below a folder.
 
-As object stores do, it has no folders, and does not rename over a file that exists.
+As object stores do, it has no folders, and renames over a file that exists; with `overwrites` false it refuses to, as
+HDFS does.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from apache_beam.io.filesystem import CompressionTypes, FileMetadata, FileSystem
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata, FileSystem
 
 SCHEME = "elsewhere"
 
@@ -19,6 +20,7 @@ class Elsewhere(FileSystem):
     """The files below `root`. `opened` counts how often each was opened to be read."""
 
     root: ClassVar[Path] = Path()
+    overwrites: ClassVar[bool] = True
     opened: ClassVar[dict[str, int]] = {}
 
     def _place(self, path: str) -> Path:
@@ -61,7 +63,8 @@ class Elsewhere(FileSystem):
 
     def rename(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
         for source, target in zip(source_file_names, destination_file_names, strict=True):
-            assert not self.exists(target)
+            if self.exists(target) and not self.overwrites:
+                raise BeamIOError(f"{target} exists")
             self._place(source).rename(self._place(target))
 
     def exists(self, path: str) -> bool:

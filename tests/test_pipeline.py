@@ -9,12 +9,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.portability import common_urns
 from tokenizers import Tokenizer as HF
 
 import beam_wordpiece as bw
+from beam_wordpiece.io import FileTask
 from pipelines import driver, tokenize_parquet
 from tests import corpus
 
@@ -247,6 +251,30 @@ def test_all_bad_files_are_named_and_all_good_ones_done(
         capfd.readouterr().err,
     )
     assert sorted(corpus.files(tmp_path / "out")) == ["a.parquet", "c.parquet"]
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_an_output_that_cannot_be_written_keeps_no_other_from_being_done(
+    tmp_path: Path, job: list[str], runner: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    corpus.write(tmp_path / "in", {"a.parquet": 5, "b.parquet": 5, "x/c.parquet": 5, "d.parquet": 5})
+    corpus.touch(tmp_path, "out/x")
+    assert tokenize_parquet.main([*job, *RUNNERS[runner]]) == 1
+    last = capfd.readouterr().err.rstrip("\n").split("\n")[-1]
+    assert last == (
+        f"tokenize_parquet: {tmp_path}/in/x/c.parquet cannot be tokenized to {tmp_path}/out/x/c.parquet: "
+        f"{tmp_path}/out/x: Not a directory."
+    )
+    assert sorted(corpus.files(tmp_path / "out")) == ["a.parquet", "b.parquet", "d.parquet", "x"]
+
+
+def test_files_are_spread_over_the_workers_once(tmp_path: Path, job: list[str]) -> None:
+    config, _, _ = tokenize_parquet.parse(job)
+    pipeline = beam.Pipeline(runner="FnApiRunner", options=PipelineOptions([]))
+    tokenize_parquet.build(pipeline, [FileTask(str(row), f"out{row}") for row in range(3)], "a.bwp", config)
+    steps = pipeline.to_runner_api().components.transforms.values()
+    reshuffles = [step.unique_name for step in steps if step.spec.urn == common_urns.composites.RESHUFFLE.urn]
+    assert reshuffles == ["TokenizeFiles/Spread"]
 
 
 def test_an_error_that_comes_back_as_a_traceback_is_said_in_its_sentence(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
 import tempfile
 from collections.abc import Iterator
@@ -16,12 +18,12 @@ from apache_beam.coders.typecoders import registry
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.display import DisplayData
-from apache_beam.transforms.window import FixedWindows, TimestampedValue
+from apache_beam.transforms.window import FixedWindows, GlobalWindow, TimestampedValue
 from apache_beam.typehints.decorators import TypeCheckError
 from tokenizers import Tokenizer as HF
 
 import beam_wordpiece as bw
-from beam_wordpiece import io, transforms
+from beam_wordpiece import io, parquet, transforms
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.io import FileTask
 from pipelines import driver
@@ -93,6 +95,16 @@ def test_strings_keep_their_times_and_windows(
     assert found == [(len(hf.encode(text).ids), time, time // 10 * 10 + 10) for text, time in texts]
 
 
+def test_empty_strings_fill_a_batch_too(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transforms, "BATCH_CHARACTERS", 10 * transforms.STRING_CHARACTERS)
+    do_fn = transforms._TokenizeStrings(path, FileSettings())
+    do_fn.setup()
+    do_fn.start_bundle()
+    given = [len(list(do_fn.process("", 0, GlobalWindow()))) for _ in range(25)]
+    assert [row for row, count in enumerate(given) if count] == [9, 19]
+    assert sum(given) + len(list(do_fn.finish_bundle())) == 25
+
+
 def test_lone_surrogates(path: str, hf: HF) -> None:
     # Beam's coder of strings refuses them where it sees them, which is not before every step.
     texts = ["a cat", "caf\ud800"]
@@ -130,6 +142,20 @@ def test_tables_pass_through_what_is_asked_for(tmp_path: Path, path: str, pipeli
     (found,) = collect(pipeline, tmp_path, [table], step)
     assert found.to_pydict().keys() == {"a", "m", "input_ids"}
     assert found["a"].to_pylist() == [{"c": 1}]
+
+
+def test_a_table_with_more_ids_than_a_column_holds(path: str) -> None:
+    class Stub:
+        """What `Tokenizer` gives for 2**31 ids or more, without them."""
+
+        def encode_arrow_counted(self, texts: pa.ChunkedArray) -> tuple[pa.RecordBatch, bw.Counts]:
+            lists = pa.array([[1]] * len(texts), pa.large_list(pa.int32()))
+            return pa.RecordBatch.from_arrays([lists], names=["input_ids"]), bw.Counts(documents=len(texts))
+
+    do_fn = transforms._TokenizeTable(path, FileSettings())
+    do_fn._tokenizer = Stub()  # type: ignore[assignment]
+    with pytest.raises(bw.InputError, match=r"The table: 3 rows have 2\*\*31 token ids or more.*; split the table"):
+        list(do_fn.process(corpus.table(3, 1)))
 
 
 def test_a_table_without_the_column(tmp_path: Path, path: str, pipeline: beam.Pipeline) -> None:
@@ -189,6 +215,31 @@ def test_a_file_that_fails_keeps_no_other_from_being_done(tmp_path: Path, path: 
     assert first == "2 files could not be tokenized:"
     assert [Path(sentence.split()[0]).name for sentence in sentences] == ["b.parquet", "d.parquet"]
     assert sorted(corpus.files(tmp_path / "out")) == ["a.parquet", "c.parquet"]
+
+
+def test_outputs_that_cannot_be_written_are_named_and_all_others_written(
+    tmp_path: Path, path: str, pipeline: beam.Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: parquet.TokenWriter, table: pa.Table) -> None:
+        if table.num_rows == 7:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(self, table)
+
+    corpus.write(tmp_path / "in", {"a.parquet": 10, "b.parquet": 7, "c.parquet": 10, "d.parquet": 10})
+    write = parquet.TokenWriter.write
+    monkeypatch.setattr(parquet.TokenWriter, "write", full)
+    corpus.touch(tmp_path, "out/file")
+    tasks = [task._replace(output=task.output.replace("out/c", "out/file/c")) for task in tasks_of(tmp_path)]
+    _ = pipeline | beam.Create(tasks) | bw.TokenizeFiles(path)
+    with pytest.raises(bw.InputError) as caught:
+        pipeline.run()
+    source, out = tmp_path / "in", tmp_path / "out"
+    assert str(driver.error_of(caught.value)).split("\n  ") == [
+        "2 files could not be tokenized:",
+        f"{source}/b.parquet cannot be tokenized to {out}/b.parquet: No space left on device.",
+        f"{source}/c.parquet cannot be tokenized to {out}/file/c.parquet: {out}/file: Not a directory.",
+    ]
+    assert sorted(corpus.files(out)) == ["a.parquet", "d.parquet", "file"]
 
 
 def test_errors_of_files_can_be_collected(tmp_path: Path, path: str, pipeline: beam.Pipeline) -> None:
