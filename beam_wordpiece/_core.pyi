@@ -66,12 +66,12 @@ class Encoder:
         """`strict`: invalid UTF-8 is a TextError; otherwise each maximal invalid part is read as U+FFFD."""
 
     def encode(self, text: str) -> list[int]: ...
-    def encode_arrow(self, arrays: Sequence[object], large: bool) -> tuple[EncodedColumn, dict[str, int]]:
+    def encode_arrow(self, arrays: Sequence[object]) -> tuple[EncodedColumn, dict[str, int]]:
         """Encode string or large_string (or binary) arrays, one after the other, into one list column.
 
-        `arrays`: objects with `__arrow_c_array__`. `large`: give large_list (64-bit offsets) instead of list. Raises
-        TextError (row counted over all arrays), InputError (unsupported layout), OverflowError where 32-bit offsets do
-        not hold the ids. The counts: documents, nulls, bytes, tokens, unknowns, invalid (documents with invalid UTF-8).
+        `arrays`: objects with `__arrow_c_array__`. The column is a large_list (64-bit offsets) where 32-bit offsets do
+        not hold the ids. Raises TextError (row counted over all arrays) and InputError (unsupported layout). The
+        counts: documents, nulls, bytes, tokens, unknowns, invalid (documents with invalid UTF-8).
         """
 
 @final

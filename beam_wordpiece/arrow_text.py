@@ -62,7 +62,7 @@ def _import(data: Any) -> pa.Array[Any] | pa.ChunkedArray[Any]:
                 f"The text has to be an Arrow array, not {type(data).__name__}; "
                 "make one with pa.array(texts, pa.string())."
             )
-    except pa.ArrowException as error:
+    except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(f"{type(data).__name__} gives an Arrow array that cannot be imported: {error}.") from error
     return imported
 
@@ -78,16 +78,31 @@ def _plain(array: pa.Array[Any]) -> pa.Array[Any]:
     # By name, because the first pyarrow that is supported does not have these types. Views may hold more text than
     # 32-bit offsets can say, and a cast to string instead of binary would refuse text that is not UTF-8.
     if str(kind) in ("string_view", "binary_view"):
-        return array.cast(pa.large_binary())
+        return _checked(array).cast(pa.large_binary())
     hint = "; give one column of the table" if types.is_struct(kind) else ""
     raise InputError(f"An Arrow array of type {kind} is not text (string, large_string, string_view, binary){hint}.")
+
+
+def _checked(array: pa.Array[Any]) -> pa.Array[Any]:
+    """The array, once every offset in it is known to lie in its buffers.
+
+    The kernel checks the offsets that it is given. What goes through a function of Arrow first is checked here, as
+    bytes: that text is UTF-8 is the kernel's business.
+    """
+    views = {"string": pa.binary(), "large_string": pa.large_binary()}
+    if str(array.type) == "string_view":
+        views["string_view"] = pa.binary_view()
+    array.view(views.get(str(array.type), array.type)).validate(full=True)
+    return array
 
 
 def _distinct(chunks: Sequence[pa.DictionaryArray[Any, Any]], kind: pa.DictionaryType[Any, Any, Any]) -> Texts:
     """The texts of dictionary arrays that rows use, each once."""
     if not chunks:
         return Texts([_plain(pa.array([], kind.value_type))], pa.array([], pa.int32()))
-    dictionaries = [_plain(chunk.dictionary) for chunk in chunks]
+    for chunk in chunks:
+        chunk.indices.validate(full=True)
+    dictionaries = [_checked(_plain(chunk.dictionary)) for chunk in chunks]
     used: list[Any] = [
         dictionary.take(pc.drop_null(chunk.indices.unique()))
         for chunk, dictionary in zip(chunks, dictionaries, strict=True)

@@ -144,10 +144,7 @@ class Tokenizer:
 
     def _encode(self, arrays: list[pa.Array[Any]]) -> tuple[pa.Array[Any], Counts]:
         encoded: Any
-        try:
-            encoded, counts = self._encoder.encode_arrow(arrays, False)
-        except OverflowError:
-            encoded, counts = self._encoder.encode_arrow(arrays, True)
+        encoded, counts = self._encoder.encode_arrow(arrays)
         column: pa.Array[Any] = pa.array(encoded)
         return column, Counts(**counts)
 

@@ -235,27 +235,6 @@ def test_dictionary_indices_out_of_range_are_an_error(ours: bw.Tokenizer) -> Non
             ours.encode_arrow(array)
 
 
-def test_lists_that_overflow_become_large(ours: bw.Tokenizer, monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
-    """The kernel is asked again with 64-bit offsets. 2**31 ids need 8 GiB, so that it refuses is played here."""
-
-    class Full:
-        def __init__(self, encoder: Any) -> None:
-            self.encoder, self.calls = encoder, []
-
-        def encode_arrow(self, arrays: list[pa.Array], large: bool) -> Any:
-            self.calls.append(large)
-            if not large:
-                raise OverflowError
-            return self.encoder.encode_arrow(arrays, large)
-
-    encoder = Full(ours._encoder)
-    monkeypatch.setattr(ours, "_encoder", encoder)
-    batch = ours.encode_arrow(pa.array(["a b", None]))
-    assert encoder.calls == [False, True]
-    assert batch.schema == pa.schema({"input_ids": pa.large_list(pa.int32())})
-    assert batch.column("input_ids").to_pylist() == [ours_ids(source, "a b"), None]
-
-
 def ours_ids(source: Path, text: str) -> list[int]:
     return bw.Tokenizer(bw.Automaton.compile(source)).encode(text).ids
 

@@ -59,6 +59,10 @@ fn import(object: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
     if !matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary) {
         return Err(invalid(py, format!("an Arrow array of type {kind} is not text")));
     }
+    if array.is_empty() {
+        // Its buffers may be missing.
+        return Ok(ArrayData::new_empty(&kind));
+    }
     // SAFETY: the array and its schema come from one call, so they belong together.
     unsafe { from_ffi(array, schema) }.map_err(|error| invalid(py, format!("the Arrow array: {error}")))
 }
@@ -155,23 +159,22 @@ pub struct EncodedColumn {
 }
 
 impl EncodedColumn {
-    /// The column; None where the ids are too many for the offsets.
-    pub fn new(encoded: Encoded, texts: &Texts, large: bool) -> Option<EncodedColumn> {
+    /// The column: a list, or a large list where 32-bit offsets do not hold the ids.
+    pub fn new(encoded: Encoded, texts: &Texts) -> EncodedColumn {
         let validity = texts.validity();
-        let data = if large { list::<i64>(encoded, validity)? } else { list::<i32>(encoded, validity)? };
-        Some(EncodedColumn { data })
+        let fits = i32::try_from(encoded.ids.len()).is_ok();
+        let data = if fits { list::<i32>(encoded, validity) } else { list::<i64>(encoded, validity) };
+        EncodedColumn { data }
     }
 }
 
-fn list<T: OffsetSizeTrait>(encoded: Encoded, validity: Option<NullBuffer>) -> Option<ArrayData> {
-    let last = usize::try_from(encoded.ends.last().copied().unwrap_or_default()).ok()?;
-    T::from_usize(last)?;
+fn list<T: OffsetSizeTrait>(encoded: Encoded, validity: Option<NullBuffer>) -> ArrayData {
     let offsets: Vec<T> =
         std::iter::once(T::default()).chain(encoded.ends.iter().map(|&end| T::usize_as(end as usize))).collect();
     let count = encoded.ids.len();
     let ids = Int32Array::new(ScalarBuffer::new(Buffer::from_vec(encoded.ids), 0, count), None);
     let item = Arc::new(Field::new_list_field(DataType::Int32, true));
-    Some(GenericListArray::<T>::new(item, OffsetBuffer::new(offsets.into()), Arc::new(ids), validity).into_data())
+    GenericListArray::<T>::new(item, OffsetBuffer::new(offsets.into()), Arc::new(ids), validity).into_data()
 }
 
 #[pymethods]

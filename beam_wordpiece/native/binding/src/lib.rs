@@ -6,7 +6,7 @@
 mod arrow;
 
 use arrow::{EncodedColumn, Texts};
-use pyo3::exceptions::{PyOverflowError, PyRuntimeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,7 +38,12 @@ fn kernel_error(py: Python<'_>, error: Error) -> PyErr {
 
 /// Run kernel code without the interpreter's lock; a panic in it becomes a RuntimeError.
 fn run<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> T) -> PyResult<T> {
-    py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|panic| {
+    py.detach(|| guard(work))
+}
+
+/// A panic becomes a RuntimeError.
+fn guard<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
         PyRuntimeError::new_err(format!("beam_wordpiece failed inside; please report this: {text}"))
@@ -138,8 +143,8 @@ impl Automaton {
     }
 
     #[getter]
-    fn metadata(&self) -> &str {
-        self.kernel.metadata()
+    fn metadata(&self, py: Python<'_>) -> PyResult<String> {
+        run(py, || self.kernel.metadata().to_string())
     }
 
     fn sections(&self) -> Vec<(&'static str, usize)> {
@@ -148,27 +153,18 @@ impl Automaton {
 
     fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let statistics = PyDict::new(py);
-        let tables = self.kernel.tables();
-        statistics.set_item("tokens", self.kernel.tokens().len())?;
-        statistics.set_item("added_tokens", self.kernel.added_tokens().len())?;
-        statistics.set_item("nodes", tables.parameters.nodes)?;
-        statistics.set_item("units", tables.units.len())?;
-        statistics.set_item("failure_pops", tables.pops.len())?;
-        statistics.set_item("word_slots", tables.words.slots.len())?;
-        statistics.set_item("long_word_slots", tables.long_words.slots.len())?;
-        statistics.set_item("unk_id", tables.parameters.unk_id)?;
-        statistics.set_item("bytes", self.kernel.as_bytes().len())?;
+        for (name, count) in run(py, || self.kernel.statistics())? {
+            statistics.set_item(name, count)?;
+        }
         Ok(statistics)
     }
 
-    fn token(&self, id: u32) -> Option<String> {
-        let added = self.kernel.added_tokens().into_iter().find(|token| token.id == id);
-        added.map(|token| token.content).or_else(|| self.kernel.tokens().token(id).map(str::to_string))
+    fn token(&self, py: Python<'_>, id: u32) -> PyResult<Option<String>> {
+        run(py, || self.kernel.token(id).map(str::to_string))
     }
 
-    fn id(&self, token: &str) -> Option<u32> {
-        let added = self.kernel.added_tokens().into_iter().find(|added| added.content == token);
-        added.map(|token| token.id).or_else(|| self.kernel.tokens().id(token))
+    fn id(&self, py: Python<'_>, token: &str) -> PyResult<Option<u32>> {
+        run(py, || self.kernel.id(token))
     }
 }
 
@@ -197,9 +193,9 @@ impl Encoder {
 impl Encoder {
     #[new]
     #[pyo3(signature = (automaton, *, add_special_tokens, strict))]
-    fn new(automaton: &Automaton, add_special_tokens: bool, strict: bool) -> Encoder {
-        let options = EncodeOptions { add_special_tokens, strict, level: Level::detect() };
-        Encoder { kernel: automaton.kernel.clone(), options, idle: Mutex::default() }
+    fn new(py: Python<'_>, automaton: &Automaton, add_special_tokens: bool, strict: bool) -> PyResult<Encoder> {
+        let options = EncodeOptions { add_special_tokens, strict, level: level(py)? };
+        Ok(Encoder { kernel: automaton.kernel.clone(), options, idle: Mutex::default() })
     }
 
     fn encode(&self, py: Python<'_>, text: &str) -> PyResult<Vec<u32>> {
@@ -214,13 +210,12 @@ impl Encoder {
         &self,
         py: Python<'py>,
         arrays: Vec<Bound<'py, PyAny>>,
-        large: bool,
     ) -> PyResult<(EncodedColumn, Bound<'py, PyDict>)> {
-        let texts = Texts::import(&arrays)?;
+        let texts = guard(|| Texts::import(&arrays))??;
         let encoded = run(py, || {
             let mut out = Encoded::default();
             self.encode_texts(texts.iter(), &mut out)?;
-            let unk_id = self.kernel.tables().parameters.unk_id;
+            let unk_id = self.kernel.unk_id();
             let unknowns = out.ids.iter().filter(|&&id| id == unk_id).count();
             Ok::<_, Error>((out, unknowns))
         })?;
@@ -232,15 +227,18 @@ impl Encoder {
         counts.set_item("tokens", out.ids.len())?;
         counts.set_item("unknowns", unknowns)?;
         counts.set_item("invalid", out.invalid)?;
-        let column = EncodedColumn::new(out, &texts, large);
-        let column = column.ok_or_else(|| PyOverflowError::new_err("the ids do not fit 32-bit offsets"))?;
+        let column = run(py, || EncodedColumn::new(out, &texts))?;
         Ok((column, counts))
     }
 }
 
+fn level(py: Python<'_>) -> PyResult<Level> {
+    Level::detect().map_err(|message| exception(py, "ConfigError", (message,)))
+}
+
 #[pyfunction]
-fn simd_level() -> &'static str {
-    Level::detect().name()
+fn simd_level(py: Python<'_>) -> PyResult<&'static str> {
+    level(py).map(Level::name)
 }
 
 #[pymodule]

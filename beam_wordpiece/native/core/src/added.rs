@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::options::{AddedToken, Profile};
 use crate::profile::Tables;
 use crate::utf8;
-use std::collections::BTreeMap;
+use aho_corasick::{AhoCorasick, Input, MatchKind};
+use std::collections::{HashMap, HashSet};
 
 /// The bytes with which tokens begin.
 #[derive(Debug, Clone)]
@@ -24,37 +25,81 @@ impl FirstBytes {
     }
 }
 
-/// What stands at some place of a text.
+/// Where the content of a token stands in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// No token.
-    Nothing,
-    /// A token that touches a word and must not; the search goes on at `end`.
-    Rejected {
-        /// End of its content, a byte position.
-        end: usize,
-    },
-    /// A token.
-    Token {
-        /// Its id.
-        id: u32,
-        /// The text before the token ends here (`lstrip`).
-        start: usize,
-        /// End of its content: where the search goes on.
-        end: usize,
-        /// The text after the token begins here (`rstrip`).
-        resume: usize,
-    },
+pub struct Hit {
+    token: usize,
+    /// First byte of the content.
+    pub start: usize,
+    /// End of the content: the search goes on here.
+    pub end: usize,
 }
 
-/// A set of tokens that are looked for in one pass: a trie over bytes.
+/// An added token in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenInText {
+    /// Its id.
+    pub id: u32,
+    /// The text before the token ends here (`lstrip`).
+    pub start: usize,
+    /// The text after the token begins here (`rstrip`).
+    pub resume: usize,
+}
+
+/// A search through one text that goes on where it was; every byte is looked at once, whatever the tokens are.
+#[derive(Debug, Default)]
+pub struct Search {
+    /// No token begins before this byte.
+    from: usize,
+    /// What was found at or after `from`, once that is known.
+    next: Option<Option<Hit>>,
+}
+
+impl Search {
+    /// At the beginning of a text.
+    pub fn restart(&mut self) {
+        *self = Search::default();
+    }
+
+    /// The next token that begins before `end`. The caller knows that none begins before `first`.
+    #[inline(never)]
+    pub fn token(&mut self, pass: &Pass, text: &[u8], first: usize, end: usize) -> Option<TokenInText> {
+        while let Some(hit) = self.hit(pass, text, first).filter(|hit| hit.start < end) {
+            (self.from, self.next) = (hit.end, None);
+            if let Some(mut token) = pass.judge(text, hit, None) {
+                // Another one may begin in the white space that this one takes.
+                while token.resume > self.from
+                    && let Some(hit) = self.hit(pass, text, self.from).filter(|hit| hit.start < token.resume)
+                {
+                    if pass.judge(text, hit, None).is_some() {
+                        token.resume = hit.start;
+                        break;
+                    }
+                    (self.from, self.next) = (hit.end, None);
+                }
+                return Some(token);
+            }
+        }
+        None
+    }
+
+    fn hit(&mut self, pass: &Pass, text: &[u8], first: usize) -> Option<Hit> {
+        let from = first.max(self.from);
+        *self.next.get_or_insert_with(|| pass.next(text, from))
+    }
+}
+
+/// A set of tokens that are looked for in one pass.
 #[derive(Debug)]
 pub struct Pass {
-    nodes: Vec<BTreeMap<u8, u32>>,
-    token: Vec<Option<u32>>,
+    finder: Option<AhoCorasick>,
     tokens: Vec<AddedToken>,
     /// Length in bytes of the longest content.
     pub longest: usize,
+    /// Some content has marks that are sorted.
+    pub has_marks: bool,
+    /// Some content has U+FFFD, as which invalid bytes are read.
+    pub has_replacement: bool,
     first_bytes: FirstBytes,
     tables: &'static Tables,
 }
@@ -66,6 +111,8 @@ pub struct AddedTokens {
     pub raw: Pass,
     /// In the normalized text.
     pub normalized: Pass,
+    by_id: HashMap<u32, String>,
+    by_content: HashMap<String, u32>,
 }
 
 impl AddedTokens {
@@ -77,27 +124,33 @@ impl AddedTokens {
     ) -> Result<AddedTokens, Error> {
         let profile = Profile::from_code(parameters.profile).unwrap_or(Profile::Hf);
         let tables = Tables::of(profile);
-        let mut added = AddedTokens { raw: Pass::new(tables), normalized: Pass::new(tables) };
+        let (mut raw, mut normalized) = (Patterns::default(), Patterns::default());
         for token in tokens {
-            let refuse =
-                |why: &str| Err(Error::Vocabulary(format!("added token {:?} (id {}): {why}", token.content, token.id)));
-            let pattern = if token.normalized {
+            let (pattern, has_marks) = if token.normalized {
                 normalize(code_points, &token.content, parameters.split_hangul != 0)
             } else {
-                token.content.as_bytes().to_vec()
+                (token.content.as_bytes().to_vec(), false)
             };
-            if pattern.is_empty() {
-                return refuse("nothing is left of it after normalization, so it would match everywhere");
-            }
-            if is_space(tables, &pattern) {
-                return refuse("it is white space only, which is dropped between words");
-            }
-            let pass = if token.normalized { &mut added.normalized } else { &mut added.raw };
-            if !pass.insert(&pattern, token) {
-                return refuse("another added token is the same, after normalization where that is asked for");
-            }
+            let patterns = if token.normalized { &mut normalized } else { &mut raw };
+            patterns.has_marks |= has_marks;
+            patterns.add(tables, pattern, token)?;
         }
-        Ok(added)
+        Ok(AddedTokens {
+            raw: Pass::new(tables, raw)?,
+            normalized: Pass::new(tables, normalized)?,
+            by_id: tokens.iter().map(|token| (token.id, token.content.clone())).collect(),
+            by_content: tokens.iter().map(|token| (token.content.clone(), token.id)).collect(),
+        })
+    }
+
+    /// The content of the token with this id.
+    pub fn content(&self, id: u32) -> Option<&str> {
+        self.by_id.get(&id).map(String::as_str)
+    }
+
+    /// The id of the token with this content.
+    pub fn id(&self, content: &str) -> Option<u32> {
+        self.by_content.get(content).copied()
     }
 
     /// The bytes with which tokens of the first pass begin.
@@ -106,16 +159,48 @@ impl AddedTokens {
     }
 }
 
-impl Pass {
-    fn new(tables: &'static Tables) -> Pass {
-        let first_bytes = FirstBytes([false; 256]);
-        Pass { nodes: vec![BTreeMap::new()], token: vec![None], tokens: vec![], longest: 0, first_bytes, tables }
-    }
+/// Tokens of one pass with what is looked for.
+#[derive(Default)]
+struct Patterns {
+    patterns: Vec<Vec<u8>>,
+    tokens: Vec<AddedToken>,
+    has_marks: bool,
+}
 
-    /// Whether a token begins with this byte.
-    #[inline(always)]
-    pub fn begins(&self, byte: u8) -> bool {
-        self.first_bytes.contains(byte)
+impl Patterns {
+    fn add(&mut self, tables: &Tables, pattern: Vec<u8>, token: &AddedToken) -> Result<(), Error> {
+        let why = if pattern.is_empty() {
+            "nothing is left of it after normalization, so it would match everywhere"
+        } else if is_space(tables, &pattern) {
+            "it is white space only, which is dropped between words"
+        } else {
+            self.patterns.push(pattern);
+            self.tokens.push(token.clone());
+            return Ok(());
+        };
+        Err(refused(token, why))
+    }
+}
+
+fn refused(token: &AddedToken, why: &str) -> Error {
+    Error::Vocabulary(format!("added token {:?} (id {}): {why}", token.content, token.id))
+}
+
+impl Pass {
+    fn new(tables: &'static Tables, Patterns { patterns, tokens, has_marks }: Patterns) -> Result<Pass, Error> {
+        let mut seen = HashSet::new();
+        if let Some(twice) = patterns.iter().position(|pattern| !seen.insert(pattern)) {
+            let why = "another added token is the same, after normalization where that is asked for";
+            return Err(refused(&tokens[twice], why));
+        }
+        let mut first_bytes = FirstBytes([false; 256]);
+        patterns.iter().for_each(|pattern| first_bytes.0[usize::from(pattern[0])] = true);
+        let longest = patterns.iter().map(Vec::len).max().unwrap_or_default();
+        let build = || AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
+        let finder = if patterns.is_empty() { None } else { Some(build()) };
+        let finder = finder.transpose().map_err(|error| Error::Vocabulary(format!("the added tokens: {error}")))?;
+        let has_replacement = tokens.iter().any(|token| token.content.contains(char::REPLACEMENT_CHARACTER));
+        Ok(Pass { finder, tokens, longest, has_marks, has_replacement, first_bytes, tables })
     }
 
     /// Whether there is no token.
@@ -123,59 +208,32 @@ impl Pass {
         self.tokens.is_empty()
     }
 
-    fn insert(&mut self, pattern: &[u8], token: &AddedToken) -> bool {
-        let mut node = 0;
-        for &byte in pattern {
-            let next = self.nodes.len() as u32;
-            let child = *self.nodes[node].entry(byte).or_insert(next);
-            if child == next {
-                self.nodes.push(BTreeMap::new());
-                self.token.push(None);
-            }
-            node = child as usize;
-        }
-        let free = self.token[node].is_none();
-        self.token[node] = Some(self.tokens.len() as u32);
-        self.tokens.push(token.clone());
-        self.longest = self.longest.max(pattern.len());
-        self.first_bytes.0[usize::from(pattern[0])] = true;
-        free
+    /// The leftmost content at or after this place, of those the longest.
+    pub fn next(&self, text: &[u8], from: usize) -> Option<Hit> {
+        let found = self.finder.as_ref()?.find(Input::new(text).range(from.min(text.len())..))?;
+        Some(Hit { token: found.pattern().as_usize(), start: found.start(), end: found.end() })
     }
 
-    /// What stands at this place. `before`: the character before is a word character (or there is none: false), for
-    /// callers whose `text` does not hold it; otherwise it is looked up. Text after `text` counts as no text.
-    pub fn at(&self, text: &[u8], at: usize, before: Option<bool>) -> Found {
-        let mut found = None;
-        let mut node = 0;
-        for (length, byte) in text[at..].iter().enumerate() {
-            match self.nodes[node].get(byte) {
-                Some(&child) => node = child as usize,
-                None => break,
-            }
-            if let Some(token) = self.token[node] {
-                found = Some((token, at + length + 1));
-            }
-        }
-        let Some((token, end)) = found else {
-            return Found::Nothing;
-        };
-        let token = &self.tokens[token as usize];
+    /// The token, unless it touches a word and must not. `before`: the character before is a word character, for callers
+    /// whose `text` does not hold it; otherwise it is looked up. The end of `text` counts as the end.
+    pub fn judge(&self, text: &[u8], hit: Hit, before: Option<bool>) -> Option<TokenInText> {
+        let token = &self.tokens[hit.token];
         let touches = |c: Option<u32>| c.is_some_and(|c| self.tables.word_character.contains(c));
         if token.single_word {
-            let before = before.unwrap_or_else(|| touches(character_before(text, at)));
-            if before || touches(character_after(text, end)) {
-                return Found::Rejected { end };
+            let before = before.unwrap_or_else(|| touches(character_before(text, hit.start)));
+            if before || touches(character_after(text, hit.end)) {
+                return None;
             }
         }
         let space = |c: Option<u32>| c.is_some_and(|c| self.tables.space_character.contains(c));
-        let (mut start, mut resume) = (at, end);
+        let (mut start, mut resume) = (hit.start, hit.end);
         while token.lstrip && space(character_before(text, start)) {
             start -= utf8::encode(character_before(text, start).unwrap_or_default()).1;
         }
         while token.rstrip && space(character_after(text, resume)) {
             resume += utf8::decode(text, resume).1;
         }
-        Found::Token { id: token.id, start, end, resume }
+        Some(TokenInText { id: token.id, start, resume })
     }
 
     /// Whether the last character of this text is a word character.
@@ -211,23 +269,24 @@ fn is_space(tables: &Tables, pattern: &[u8]) -> bool {
     true
 }
 
-/// The normalized text of a whole string, as HF has it: with spaces around ideographs and Hangul syllables split.
-fn normalize(code_points: CodePoints<'_>, text: &str, split_hangul: bool) -> Vec<u8> {
+/// The normalized text of a whole string, as HF has it: with spaces around ideographs and Hangul syllables split. Also
+/// whether it has marks that are sorted.
+fn normalize(code_points: CodePoints<'_>, text: &str, split_hangul: bool) -> (Vec<u8>, bool) {
     let mut normalized = Vec::new();
+    let mut has_marks = false;
+    let mut put = |output: Output| {
+        has_marks |= output.combining_class() != 0;
+        spell(output, split_hangul, &mut |c, _| {
+            let (bytes, n) = utf8::encode(c);
+            normalized.extend_from_slice(&bytes[..n]);
+        });
+    };
     let mut marks = Vec::new();
     for c in text.chars() {
-        sort_marks(code_points.action(u32::from(c)), &mut marks, &mut |output| {
-            spell(output, split_hangul, &mut |c, _| {
-                let (bytes, n) = utf8::encode(c);
-                normalized.extend_from_slice(&bytes[..n]);
-            });
-        });
+        sort_marks(code_points.action(u32::from(c)), &mut marks, &mut put);
     }
-    put_marks(&mut marks, &mut |output| {
-        let (bytes, n) = utf8::encode(output.code_point());
-        normalized.extend_from_slice(&bytes[..n]);
-    });
-    normalized
+    put_marks(&mut marks, &mut put);
+    (normalized, has_marks)
 }
 
 /// Put out the marks that wait, in the order of their combining classes.

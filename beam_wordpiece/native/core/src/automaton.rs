@@ -3,10 +3,10 @@
 use crate::added::AddedTokens;
 use crate::blocks::BlockTables;
 use crate::code_points::CodePoints;
-use crate::double_array::{Codes, Unit};
+use crate::double_array::{Codes, Packed, Unit};
 use crate::error::Error;
 use crate::format::{AlignedBytes, Layout, Section};
-use crate::options::{AddedToken, Profile};
+use crate::options::{AddedToken, MOST_CHARS_PER_WORD, Profile};
 use crate::validate::validate_units;
 use crate::word_table::{Shape, WordTable};
 use bytemuck::{AnyBitPattern, Pod, Zeroable};
@@ -89,15 +89,16 @@ pub struct Automaton {
 }
 
 impl Automaton {
-    /// Open a file and map it. The file must not be changed while it is open; replace it by renaming another over it.
+    /// Open a file and map it. The file must not be written to while it is open: replace it by renaming another over it,
+    /// which leaves the mapped one alone. Otherwise ids may be wrong, calls may panic, and a file that is cut off ends
+    /// the process.
     pub fn open(path: &Path) -> Result<Automaton, OpenError> {
         let file = std::fs::File::open(path).map_err(OpenError::Io)?;
         if file.metadata().map_err(OpenError::Io)?.len() == 0 {
             return Err(OpenError::Automaton(Error::Automaton("the automaton file is empty".into())));
         }
-        // SAFETY: the mapping is private to this process and read only. Another process that cuts the file off while it
-        // is mapped could still end this one (a bus error); files are published by renaming, which leaves the mapped
-        // one alone.
+        // SAFETY: that nobody writes to the file is the caller's part of the contract, see above. No index that is read
+        // from it is used without a bound.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(OpenError::Io)?;
         Automaton::new(Storage::Mapped(map)).map_err(OpenError::Automaton)
     }
@@ -141,6 +142,27 @@ impl Automaton {
         Section::ALL.iter().map(|&section| (section.name(), self.layout.range(section).len())).collect()
     }
 
+    /// What is in it, counted.
+    pub fn statistics(&self) -> [(&'static str, usize); 9] {
+        let tables = self.tables();
+        [
+            ("tokens", self.tokens().len()),
+            ("added_tokens", self.added_tokens().len()),
+            ("nodes", tables.parameters.nodes as usize),
+            ("units", tables.units.len()),
+            ("failure_pops", tables.pops.len()),
+            ("word_slots", tables.words.slots.len()),
+            ("long_word_slots", tables.long_words.slots.len()),
+            ("unk_id", tables.parameters.unk_id as usize),
+            ("bytes", self.as_bytes().len()),
+        ]
+    }
+
+    /// Id of the unknown token.
+    pub fn unk_id(&self) -> u32 {
+        self.tables().parameters.unk_id
+    }
+
     /// The tables.
     pub fn tables(&self) -> Tables<'_> {
         let parts = self.parts();
@@ -163,6 +185,16 @@ impl Automaton {
     /// Added tokens.
     pub fn added_tokens(&self) -> Vec<AddedToken> {
         self.parts().added_tokens().expect("checked when the automaton was opened")
+    }
+
+    /// The token of an id, an added one first.
+    pub fn token(&self, id: u32) -> Option<&str> {
+        self.added.content(id).or_else(|| self.tokens().token(id))
+    }
+
+    /// The id of a token, of an added one first.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.added.id(token).or_else(|| self.tokens().id(token))
     }
 
     /// The tokens of the vocabulary.
@@ -297,6 +329,11 @@ impl<'a> Parts<'a> {
     fn added_tokens(&self) -> Result<Vec<AddedToken>, String> {
         let text = std::str::from_utf8(self.slice(Section::AddedTokenBytes)?).map_err(|e| e.to_string())?;
         let records: &[AddedRecord] = self.slice(Section::AddedTokens)?;
+        // Side by side, so that they cannot ask for more memory than the file has.
+        let ends = records.iter().map(|record| record.end);
+        if !std::iter::once(0).chain(ends).eq(records.iter().map(|record| record.start).chain([text.len() as u32])) {
+            return Err("an added token lies outside its text".into());
+        }
         records
             .iter()
             .map(|record| {
@@ -321,9 +358,11 @@ impl<'a> Parts<'a> {
         Profile::from_code(parameters.profile).ok_or("its profile is not known")?;
         self.code_points()?.validate()?;
         std::str::from_utf8(self.slice(Section::Metadata)?).map_err(|_| "the metadata is not UTF-8")?;
-        self.slice::<u32>(Section::PrefixIds)?;
-        self.slice::<u32>(Section::SuffixIds)?;
         self.validate_tokens()?;
+        self.validate_ids(parameters)?;
+        if parameters.max_input_chars_per_word > MOST_CHARS_PER_WORD {
+            return Err("its word limit is too large".into());
+        }
         let slots = self.slice(Section::WordSlots)?;
         WordTable::<2>::new(parameters.words, slots, self.slice(Section::WordDisplacements)?)?;
         let slots = self.slice(Section::LongWordSlots)?;
@@ -334,6 +373,17 @@ impl<'a> Parts<'a> {
             return Err("the codes of the trie have a wrong size".into());
         }
         validate_units(self.slice(Section::Units)?, self.slice(Section::Pops)?, parameters)
+    }
+
+    fn validate_ids(&self, parameters: &Parameters) -> Result<(), String> {
+        let records: &[AddedRecord] = self.slice(Section::AddedTokens)?;
+        let fits = |ids: &[u32]| ids.iter().all(|&id| id < Packed::LIMIT);
+        let all_fit = fits(self.slice(Section::PrefixIds)?)
+            && fits(self.slice(Section::SuffixIds)?)
+            && fits(self.slice(Section::TokenIds)?)
+            && fits(&[parameters.unk_id])
+            && records.iter().all(|record| fits(&[record.id]));
+        all_fit.then_some(()).ok_or_else(|| "an id is out of range".into())
     }
 
     fn validate_tokens(&self) -> Result<(), String> {

@@ -41,6 +41,8 @@ pub struct Chunk {
     begun: usize,
     /// Words that have ended; at most one more has begun.
     ended: usize,
+    /// Bytes of the open word that the last chunk left.
+    carried: usize,
     /// The last character is part of a word that may go on (0 or 1).
     in_word: Mask,
     /// The last character is a word of its own whose end is not written yet (0 or 1).
@@ -99,7 +101,8 @@ impl Chunk {
     /// True when it is time to look the words up.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
-        self.len >= CHUNK
+        // As much again as was carried over, so that a long open word is not moved more often than it grows.
+        self.len >= self.carried + CHUNK.max(self.carried)
     }
 
     /// Add a block. The caller has reserved room.
@@ -187,9 +190,11 @@ impl Chunk {
             self.len = kept;
             self.starts[0] = 0;
             self.begun = 1;
+            self.carried = kept;
         } else {
             self.len = 0;
             self.begun = 0;
+            self.carried = 0;
         }
         self.ended = 0;
     }
@@ -205,7 +210,8 @@ impl Chunk {
 
     /// Forget everything.
     pub fn clear(&mut self) {
-        (self.len, self.begun, self.ended, self.in_word, self.after_isolated) = (0, 0, 0, 0, 0);
+        (self.len, self.begun, self.ended, self.carried) = (0, 0, 0, 0);
+        (self.in_word, self.after_isolated) = (0, 0);
     }
 }
 

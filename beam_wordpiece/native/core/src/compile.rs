@@ -7,7 +7,7 @@ use crate::double_array::{DoubleArray, Packed};
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::format::{self, Section};
-use crate::options::{AddedToken, Options, Vocabulary};
+use crate::options::{AddedToken, MOST_CHARS_PER_WORD, Options, Vocabulary};
 use crate::profile::Tables;
 use crate::trie::Trie;
 use crate::utf8;
@@ -74,6 +74,10 @@ fn check(vocabulary: &Vocabulary) -> Result<u32, Error> {
     let added = vocabulary.added_tokens.iter().map(|token| (&token.content, token.id));
     if let Some((token, id)) = ids.chain(added).find(|&(_, id)| id >= Packed::LIMIT) {
         return refuse(format!("token {token:?} has id {id}; ids have to be below {}", Packed::LIMIT));
+    }
+    let limit = vocabulary.options.max_input_chars_per_word;
+    if limit > MOST_CHARS_PER_WORD {
+        return refuse(format!("max_input_chars_per_word is {limit}; it has to be {MOST_CHARS_PER_WORD} at most"));
     }
     let unk_token = &vocabulary.options.unk_token;
     match vocabulary.tokens.iter().find(|(token, _)| token == unk_token) {
@@ -166,7 +170,7 @@ fn flags(token: &AddedToken) -> u32 {
         .fold(0, |flags, &flag| flags << 1 | u32::from(flag))
 }
 
-/// A hash of all that has an influence on ids, tokens and decoding, whatever the order it was given in.
+/// A hash of all that has an influence on how a text is cut and numbered, whatever the order it was given in.
 fn fingerprint(vocabulary: &Vocabulary, unk_id: u32) -> [u8; 16] {
     let options = &vocabulary.options;
     let mut hash = Xxh3::new();
@@ -186,7 +190,7 @@ fn fingerprint(vocabulary: &Vocabulary, unk_id: u32) -> [u8; 16] {
     added.sort_unstable_by_key(|token| &token.content);
     for token in added {
         text(&token.content);
-        text(&format!("{} {}", token.id, flags(token)));
+        text(&format!("{} {}", token.id, flags(&AddedToken { special: false, ..token.clone() })));
     }
     let switches = [options.lowercase, options.strip_accents, options.clean_text, options.handle_chinese_chars];
     text(&format!("{switches:?} {unk_id} {}", options.max_input_chars_per_word));

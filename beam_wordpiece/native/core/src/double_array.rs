@@ -25,7 +25,7 @@ pub struct Unit {
 ///
 /// 0: none. 1: the value is the token. 2 to 14: the value is where the tokens stand in the pool. 15: the value is where
 /// the pool has a long list: its length, the packed list that it begins with, and the tokens that come after that one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Packed(pub u32);
 
 impl Packed {
@@ -187,12 +187,12 @@ struct Layout {
     cursor: u32,
 }
 
-/// Free units that are tried from the beginning of the list, and from the cursor, before the array grows.
-const TRIES: usize = 2048;
+/// Units that are looked at, from the beginning of the list of free ones and from the cursor, before the array grows.
+const LOOKS: usize = 1 << 13;
 /// The same for the few nodes with many children, which come first and decide how many blocks there are.
-const TRIES_WIDE: usize = 1 << 17;
+const LOOKS_WIDE: usize = 1 << 22;
 /// So many children are many.
-const WIDE: usize = 64;
+const WIDE: usize = 512;
 
 impl Layout {
     fn new(bits: u32) -> Layout {
@@ -263,17 +263,17 @@ impl Layout {
     }
 
     fn search(&self, codes: &[u32], from: u32) -> Option<(u32, u32)> {
+        let mut looks = if codes.len() < WIDE { LOOKS } else { LOOKS_WIDE };
         let mut slot = from;
-        for _ in 0..if codes.len() < WIDE { TRIES } else { TRIES_WIDE } {
-            if slot == NONE {
-                return None;
-            }
+        while slot != NONE && looks > 0 {
             let base = slot ^ codes[0];
-            if base != 0
-                && !self.base_used[base as usize]
-                && codes[1..].iter().all(|code| self.free[(base ^ code) as usize])
-            {
-                return Some((base, slot));
+            looks -= 1;
+            if base != 0 && !self.base_used[base as usize] {
+                let taken = codes[1..].iter().position(|code| !self.free[(base ^ code) as usize]);
+                match taken {
+                    None => return Some((base, slot)),
+                    Some(others) => looks = looks.saturating_sub(others),
+                }
             }
             slot = self.next[slot as usize];
         }
@@ -281,7 +281,7 @@ impl Layout {
     }
 
     fn skip(&self, from: u32) -> u32 {
-        (0..TRIES).fold(from, |slot, _| if slot == NONE { NONE } else { self.next[slot as usize] })
+        (0..LOOKS).fold(from, |slot, _| if slot == NONE { NONE } else { self.next[slot as usize] })
     }
 }
 

@@ -84,6 +84,9 @@ impl Job<'_> {
         workspace.text_ends.clear();
         for (row, text) in texts.enumerate() {
             if let Some(text) = text {
+                let readable = self.readable(text);
+                out.invalid += usize::from(readable.is_some());
+                let text = readable.as_ref().map_or(text, |readable| readable.as_bytes());
                 self.text(simd, text, row, workspace, out)?;
             }
             workspace.text_ends.push(workspace.chunk.words() as u32);
@@ -93,6 +96,12 @@ impl Job<'_> {
         }
         self.flush(simd, workspace, out);
         Ok(())
+    }
+
+    /// The text with U+FFFD for its invalid parts, where it has some and an added token may stand there.
+    fn readable(&self, text: &[u8]) -> Option<String> {
+        let needed = self.tables.added.raw.has_replacement && !self.strict && std::str::from_utf8(text).is_err();
+        needed.then(|| String::from_utf8_lossy(text).into_owned())
     }
 
     /// Add one text to the chunk, emptying that as often as needed.

@@ -284,9 +284,11 @@ impl<L: Lanes> Group<L> {
     fn step(&mut self, lanes: L, machine: &Machine<'_>, feed: &Feed, next: &mut usize, log: &mut Log) {
         let active = lanes.mask(self.active);
         let child = lanes.xor(self.base, lanes.and(self.code, lanes.splat(0xFF_FFFF)));
-        let place = lanes.select(self.follow, child, self.failure);
-        // SAFETY: a base with any code exclusive-or'd in, and a failure link, are units: checked when the automaton was
-        // opened. Only lanes with a failure link follow it.
+        // A base with any code exclusive-or'd in, and a failure link, are units: checked when the automaton was opened.
+        // The minimum holds even if somebody has written to the mapped file since.
+        let last = lanes.splat(machine.tables.units.len() as u32 - 1);
+        let place = lanes.min(lanes.select(self.follow, child, self.failure), last);
+        // SAFETY: no number is greater than that of the last unit.
         let [check, base, failure, pops] = unsafe { lanes.gather_units(machine.tables.units, place) };
         let after = lanes.add(self.at, lanes.shr::<24>(self.code));
         let following = characters(lanes, machine, after);

@@ -4,7 +4,7 @@
 //! operations. What blocks cannot do (characters that become several or longer ones, marks to be sorted, invalid bytes)
 //! is done character by character, for that block only.
 
-use crate::added::{Found, Pass, put_marks, sort_marks};
+use crate::added::{Search, put_marks, sort_marks};
 use crate::automaton::Tables;
 use crate::blocks::BlockTables;
 use crate::chunk::{Chunk, WordMasks};
@@ -31,8 +31,8 @@ pub enum Stop {
 pub struct Position {
     /// The next byte.
     pub at: usize,
-    /// No added token begins before this byte.
-    pub added_from: usize,
+    /// The search for added tokens.
+    pub search: Search,
     /// First invalid byte, if one was found.
     pub invalid: Option<usize>,
     /// Marks whose order is not decided yet.
@@ -42,7 +42,8 @@ pub struct Position {
 impl Position {
     /// At the beginning of a text.
     pub fn restart(&mut self) {
-        (self.at, self.added_from, self.invalid) = (0, 0, None);
+        (self.at, self.invalid) = (0, None);
+        self.search.restart();
         self.marks.clear();
     }
 }
@@ -80,10 +81,10 @@ pub fn normalize<S: Simd>(
         let mut found = None;
         let candidates = candidates(simd, tables.blocks, block, ascii.added & !non_ascii, non_ascii) & lowest(length);
         if candidates != 0 {
-            let from = position.at;
-            found = find_token(&tables.added.raw, text, position, bits(candidates).map(|bit| from + bit));
+            let first = position.at + candidates.trailing_zeros() as usize;
+            found = position.search.token(&tables.added.raw, text, first, position.at + length);
             if let Some(token) = found {
-                length = token.start - position.at;
+                length = token.start.saturating_sub(position.at);
             }
         }
         let inside = lowest(length);
@@ -120,16 +121,6 @@ pub fn normalize<S: Simd>(
     Stop::End
 }
 
-/// The numbers of the bits that are set.
-#[inline(always)]
-fn bits(mut mask: Mask) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize);
-        mask &= mask.wrapping_sub(1);
-        bit
-    })
-}
-
 /// The lowest `n` bits.
 #[inline(always)]
 pub fn lowest(n: usize) -> Mask {
@@ -143,55 +134,6 @@ fn candidates<S: Simd>(simd: S, blocks: &BlockTables, block: S::Block, ascii: Ma
         return ascii;
     }
     blocks.added_leads.iter().fold(ascii, |all, &lead| all | simd.equal(block, lead))
-}
-
-/// An added token in the text.
-#[derive(Debug, Clone, Copy)]
-pub struct TokenInText {
-    /// Its id.
-    pub id: u32,
-    /// The text before it ends here.
-    pub start: usize,
-    /// The text after it begins here.
-    pub resume: usize,
-}
-
-/// The first token that begins at one of these places; the position then knows where the search goes on.
-#[inline(never)]
-pub fn find_token(
-    pass: &Pass,
-    text: &[u8],
-    position: &mut Position,
-    places: impl Iterator<Item = usize>,
-) -> Option<TokenInText> {
-    for at in places {
-        if at < position.added_from {
-            continue;
-        }
-        match pass.at(text, at, None) {
-            Found::Nothing => {}
-            Found::Rejected { end } => position.added_from = end,
-            Found::Token { id, start, end, resume } => {
-                position.added_from = end;
-                let resume = before_next(pass, text, position, resume);
-                return Some(TokenInText { id, start: start.max(position.at), resume });
-            }
-        }
-    }
-    None
-}
-
-/// Where the text goes on after a token: before another one that begins in the white space that `rstrip` takes.
-fn before_next(pass: &Pass, text: &[u8], position: &mut Position, resume: usize) -> usize {
-    let mut at = position.added_from;
-    while at < resume {
-        match if pass.begins(text[at]) { pass.at(text, at, None) } else { Found::Nothing } {
-            Found::Nothing => at += 1,
-            Found::Rejected { end } => (at, position.added_from) = (end, end),
-            Found::Token { .. } => return at,
-        }
-    }
-    resume
 }
 
 /// Do a block character by character: at least one character, none that begins after `length` bytes.

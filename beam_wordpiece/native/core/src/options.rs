@@ -38,6 +38,9 @@ impl Profile {
     }
 }
 
+/// `max_input_chars_per_word` is at most this, so that positions in a chunk fit 32 bits.
+pub const MOST_CHARS_PER_WORD: u32 = 1 << 24;
+
 /// The options of BertNormalizer and WordPiece, resolved (nothing follows something else any more).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {

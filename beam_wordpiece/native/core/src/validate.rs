@@ -76,24 +76,39 @@ fn depths(units: &[Unit], roots: &[u32]) -> Result<Vec<u32>, String> {
 
 /// Check that a packed list lies in the pool and that long ones begin with an earlier one; give its length.
 ///
-/// `checked` holds the places of long lists that are known to be sound.
-fn validate_pops(packed: Packed, pops: &[u32], checked: &mut HashSet<usize>) -> Result<usize, String> {
+/// `checked` holds the lists that are known to be sound.
+fn validate_pops(packed: Packed, pops: &[u32], checked: &mut HashSet<Packed>) -> Result<usize, String> {
     let mut list = packed;
     loop {
         let place = list.value() as usize;
         if list.count() >= 2 && place + POOL_PADDING > pops.len() {
             return Err("failure pops of the trie lie outside their pool".into());
         }
-        if list.count() < Packed::LONG || !checked.insert(place) {
+        let (first, own) = match list.count() {
+            0 | 1 => return Ok(packed.length(pops)),
+            Packed::LONG => (place + 2, None),
+            count => (place, Some(count as usize)),
+        };
+        if !checked.insert(list) {
+            return Ok(packed.length(pops));
+        }
+        if let Some(own) = own {
+            check_ids(&pops[first..first + own])?;
             return Ok(packed.length(pops));
         }
         let (length, beginning) = (pops[place] as usize, Packed(pops[place + 1]));
         let inside = beginning.count() < 2 || beginning.value() as usize + POOL_PADDING <= pops.len();
         let earlier = beginning.count() < Packed::LONG || (beginning.value() as usize) < place;
         let own = if inside { length.checked_sub(beginning.length(pops)) } else { None };
-        if !earlier || own.is_none_or(|own| own == 0 || place + 2 + own > pops.len()) {
-            return Err("long failure pops of the trie are inconsistent".into());
+        match own.and_then(|own| pops.get(first..first + own)) {
+            Some(tokens) if earlier && !tokens.is_empty() && length >= Packed::LONG as usize => check_ids(tokens)?,
+            _ => return Err("long failure pops of the trie are inconsistent".into()),
         }
         list = beginning;
     }
+}
+
+fn check_ids(tokens: &[u32]) -> Result<(), String> {
+    let fit = tokens.iter().all(|&id| id < Packed::LIMIT);
+    fit.then_some(()).ok_or_else(|| "failure pops of the trie hold an id out of range".into())
 }

@@ -177,3 +177,46 @@ fn a_token_may_begin_in_the_white_space_that_another_takes() {
     assert_eq!(read("a b"), [900, 1, 950, 901]);
     assert_eq!(read("a   bb"), [900, 1, 950, 2, 901]);
 }
+
+#[test]
+fn the_word_limit_may_be_larger_than_a_chunk() {
+    for limit in [1, 4095, 4096, 5000, 100_000] {
+        let tokens = ["a", "##a"].map(String::from).to_vec();
+        let vocabulary = vocabulary(tokens, options([true; 4], "##", limit), vec![added("éc", 951, 8)]);
+        let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+        let count = |length: u32| {
+            let text = "a".repeat(length as usize) + " a";
+            all_levels_agree(&automaton, &[text.as_bytes()]);
+            ids(&automaton, &[text.as_bytes()], Level::Portable(Portable)).0.len()
+        };
+        assert_eq!(count(limit), limit as usize + 3);
+        assert_eq!(count(limit + 1), 4);
+        assert_eq!(count(4 * limit + 50_000), 4);
+    }
+    let vocabulary = vocabulary(vec![], options([true; 4], "##", u32::MAX), vec![]);
+    assert!(compile(&vocabulary).unwrap_err().to_string().contains("max_input_chars_per_word"));
+}
+
+#[test]
+fn added_tokens_are_found_in_linear_time() {
+    let long = "a".repeat(4_000) + "b";
+    let added_tokens = vec![added(&long, 950, 0), added(&long.to_uppercase(), 951, 8)];
+    let vocabulary = vocabulary(vec!["a".into()], options([true; 4], "##", 100), added_tokens);
+    let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+    let text = "a".repeat(200_000);
+    let begin = std::time::Instant::now();
+    assert_eq!(ids(&automaton, &[text.as_bytes()], Level::Portable(Portable)).0.len(), 3);
+    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+}
+
+#[test]
+fn white_space_before_a_token_is_taken_however_long_it_is() {
+    // "a " is looked for in the normalized text, from which "[X]" takes the white space before it.
+    let added_tokens = vec![added("a ", 950, 8), added("[X]", 951, 2)];
+    let vocabulary = vocabulary(vec!["a".into()], options([true; 4], "##", 100), added_tokens);
+    let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+    for spaces in [0, 1, 1020, 1025, 5000, 40_000] {
+        let text = "a".to_string() + &" ".repeat(spaces) + "[X]";
+        assert_eq!(ids(&automaton, &[text.as_bytes()], Level::Portable(Portable)).0, [900, 1, 951, 901], "{spaces}");
+    }
+}

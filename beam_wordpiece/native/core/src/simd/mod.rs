@@ -106,16 +106,23 @@ impl Level {
         vector.into_iter().flatten().chain([portable]).collect()
     }
 
-    /// The level that the environment variable names, where the processor has it, or the best that is proven: AVX-512
-    /// has to be named, until its tests have run on a processor that has it.
-    pub fn detect() -> Level {
-        static DETECTED: std::sync::OnceLock<Level> = std::sync::OnceLock::new();
-        *DETECTED.get_or_init(|| {
-            let available = Level::available();
-            let wanted = std::env::var(LEVEL_VARIABLE).ok();
-            let named = available.iter().find(|level| Some(level.name()) == wanted.as_deref());
-            let proven = available.iter().find(|level| level.name() != "avx512");
-            *named.or(proven).unwrap_or(&available[0])
+    /// The level that the environment variable names, or the best that is proven: AVX-512 has to be named, until its
+    /// tests have run on a processor that has it. A name that this processor has no level for is an error.
+    pub fn detect() -> Result<Level, String> {
+        static DETECTED: std::sync::OnceLock<Result<Level, String>> = std::sync::OnceLock::new();
+        DETECTED.get_or_init(|| Level::choose(std::env::var(LEVEL_VARIABLE).ok().as_deref())).clone()
+    }
+
+    fn choose(wanted: Option<&str>) -> Result<Level, String> {
+        let available = Level::available();
+        let found = match wanted {
+            None | Some("") => available.iter().find(|level| level.name() != "avx512"),
+            Some(name) => available.iter().find(|level| level.name() == name),
+        };
+        found.copied().ok_or_else(|| {
+            let names: Vec<&str> = available.iter().map(|level| level.name()).collect();
+            let wanted = wanted.unwrap_or_default();
+            format!("{LEVEL_VARIABLE} is {wanted:?}; this processor has the levels {}", names.join(", "))
         })
     }
 
@@ -178,6 +185,13 @@ mod tests {
 
     fn array<const N: usize>() -> impl Strategy<Value = [u8; N]> {
         prop::collection::vec(any::<u8>(), N).prop_map(|bytes| bytes.try_into().unwrap())
+    }
+
+    #[test]
+    fn a_level_is_chosen_by_name() {
+        assert_eq!(Level::choose(Some("portable")).map(Level::name), Ok("portable"));
+        assert!(Level::choose(Some("avx51")).is_err());
+        assert!(Level::choose(None).is_ok());
     }
 
     proptest! {
