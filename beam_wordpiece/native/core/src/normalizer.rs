@@ -4,12 +4,11 @@
 //! operations. What blocks cannot do (characters that become several or longer ones, marks to be sorted, invalid bytes)
 //! is done character by character, for that block only.
 
-use crate::added::{Search, put_marks, sort_marks};
+use crate::added::{Search, TokenInText, put_marks, sort_marks};
 use crate::automaton::Tables;
-use crate::blocks::BlockTables;
 use crate::chunk::{Chunk, WordMasks};
 use crate::code_points::Output;
-use crate::simd::{Mask, Simd};
+use crate::simd::{AsciiMasks, Mask, Simd};
 use crate::wide::wide_block;
 
 /// Bytes of a block.
@@ -57,56 +56,19 @@ pub fn normalize<S: Simd>(
     position: &mut Position,
     chunk: &mut Chunk,
 ) -> Stop {
-    // Two marks more than this are in a word that is too long, so their order no longer matters.
-    let most_marks = tables.parameters.max_input_chars_per_word as usize + 1;
-    let mut tail;
     while position.at < text.len() {
         if chunk.is_full() {
             return Stop::Full;
         }
         chunk.reserve(0);
         let rest = &text[position.at..];
-        let bytes = match rest.first_chunk::<BLOCK>() {
-            Some(bytes) => bytes,
-            None => {
-                tail = [0; BLOCK];
-                tail[..rest.len()].copy_from_slice(rest);
-                &tail
-            }
-        };
-        let block = simd.load(bytes);
-        let mut length = rest.len().min(BLOCK);
-        let non_ascii = simd.non_ascii(block);
-        let ascii = simd.classify_ascii(tables.blocks, block);
-        let mut found = None;
-        let candidates = candidates(simd, tables.blocks, block, ascii.added & !non_ascii, non_ascii) & lowest(length);
-        if candidates != 0 {
-            let first = position.at + candidates.trailing_zeros() as usize;
-            found = position.search.token(&tables.added.raw, text, first, position.at + length);
-            if let Some(token) = found {
-                length = token.start.saturating_sub(position.at);
-            }
+        let mut block = Block::load(simd, tables, rest);
+        let found = block.find_token(simd, tables, text, position);
+        if let Some(token) = found {
+            block.length = token.start.saturating_sub(position.at);
         }
-        let inside = lowest(length);
-        if length > 0 {
-            let slow = ascii.slow & !non_ascii & inside != 0 || !position.marks.is_empty();
-            if non_ascii & inside == 0 && !slow {
-                let masks = WordMasks {
-                    word: ascii.word,
-                    first: ascii.isolated,
-                    last: ascii.isolated,
-                    keep: inside & !ascii.deleted,
-                };
-                chunk.emit(simd, simd.change_case(block, tables.blocks.case_bit), masks);
-                position.at += length;
-            } else {
-                let done = if S::WIDE && !slow { wide_block(simd, tables, rest, block, length, chunk) } else { 0 };
-                if done == 0 {
-                    character_block(tables, text, length, position, chunk, most_marks);
-                } else {
-                    position.at += done;
-                }
-            }
+        if block.length > 0 {
+            block.normalize(simd, tables, text, position, chunk);
         }
         if let Some(token) = found
             && position.at >= token.start
@@ -121,31 +83,79 @@ pub fn normalize<S: Simd>(
     Stop::End
 }
 
+/// The next 64 bytes of a text, or what is left of it.
+struct Block<S: Simd> {
+    bytes: S::Block,
+    /// How many of the bytes are to be looked at.
+    length: usize,
+    non_ascii: Mask,
+    ascii: AsciiMasks,
+}
+
+impl<S: Simd> Block<S> {
+    #[inline(always)]
+    fn load(simd: S, tables: &Tables<'_>, rest: &[u8]) -> Block<S> {
+        let bytes = match rest.first_chunk::<BLOCK>() {
+            Some(bytes) => simd.load(bytes),
+            None => {
+                let mut tail = [0; BLOCK];
+                tail[..rest.len()].copy_from_slice(rest);
+                simd.load(&tail)
+            }
+        };
+        let (non_ascii, ascii) = (simd.non_ascii(bytes), simd.classify_ascii(tables.blocks, bytes));
+        Block { bytes, length: rest.len().min(BLOCK), non_ascii, ascii }
+    }
+
+    /// The first added token that begins in the block.
+    #[inline(always)]
+    fn find_token(&self, simd: S, tables: &Tables<'_>, text: &[u8], position: &mut Position) -> Option<TokenInText> {
+        let mut candidates = self.ascii.added & !self.non_ascii;
+        if self.non_ascii != 0 {
+            let leads = &tables.blocks.added_leads;
+            candidates = leads.iter().fold(candidates, |all, &lead| all | simd.equal(self.bytes, lead));
+        }
+        candidates &= lowest(self.length);
+        if candidates == 0 {
+            return None;
+        }
+        let first = position.at + candidates.trailing_zeros() as usize;
+        position.search.token(&tables.added.raw, text, first, position.at + self.length)
+    }
+
+    /// Add the bytes to the chunk, one character at least.
+    #[inline(always)]
+    fn normalize(&self, simd: S, tables: &Tables<'_>, text: &[u8], position: &mut Position, chunk: &mut Chunk) {
+        let inside = lowest(self.length);
+        let slow = self.ascii.slow & !self.non_ascii & inside != 0 || !position.marks.is_empty();
+        if self.non_ascii & inside == 0 && !slow {
+            let isolated = self.ascii.isolated;
+            let keep = inside & !self.ascii.deleted;
+            let masks = WordMasks { word: self.ascii.word, first: isolated, last: isolated, keep };
+            chunk.emit(simd, simd.change_case(self.bytes, tables.blocks.case_bit), masks);
+            position.at += self.length;
+            return;
+        }
+        let rest = &text[position.at..];
+        let done = if S::WIDE && !slow { wide_block(simd, tables, rest, self.bytes, self.length, chunk) } else { 0 };
+        if done == 0 {
+            character_block(tables, text, self.length, position, chunk);
+        }
+        position.at += done;
+    }
+}
+
 /// The lowest `n` bits.
 #[inline(always)]
 pub fn lowest(n: usize) -> Mask {
     if n >= 64 { Mask::MAX } else { (1 << n) - 1 }
 }
 
-/// Where an added token may begin.
-#[inline(always)]
-fn candidates<S: Simd>(simd: S, blocks: &BlockTables, block: S::Block, ascii: Mask, non_ascii: Mask) -> Mask {
-    if non_ascii == 0 || blocks.added_leads.is_empty() {
-        return ascii;
-    }
-    blocks.added_leads.iter().fold(ascii, |all, &lead| all | simd.equal(block, lead))
-}
-
 /// Do a block character by character: at least one character, none that begins after `length` bytes.
 #[inline(never)]
-fn character_block(
-    tables: &Tables<'_>,
-    text: &[u8],
-    length: usize,
-    position: &mut Position,
-    chunk: &mut Chunk,
-    most_marks: usize,
-) {
+fn character_block(tables: &Tables<'_>, text: &[u8], length: usize, position: &mut Position, chunk: &mut Chunk) {
+    // Two marks more than this are in a word that is too long, so their order no longer matters.
+    let most_marks = tables.parameters.max_input_chars_per_word as usize + 1;
     let end = position.at + length;
     characters(text, position, end, |position, c| {
         chunk.reserve(4 * position.marks.len() + 64);

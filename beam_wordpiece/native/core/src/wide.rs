@@ -18,81 +18,161 @@ pub fn wide_block<S: Simd>(
     length: usize,
     chunk: &mut Chunk,
 ) -> usize {
-    let blocks = tables.blocks;
     let Some(shape) = Utf8Shape::check(simd, block, length) else {
         return 0;
     };
-    let Utf8Shape { length, two, three, four, following } = shape;
-    let inside = lowest(length);
-    let non_ascii = simd.non_ascii(block) & inside;
-    let ascii = simd.classify_ascii(blocks, block);
-    let mut bytes = simd.change_case(block, blocks.case_bit);
-    // Class flags of the characters beyond ASCII, at their first bytes.
-    let mut flags = simd.blend(two, simd.splat(0), simd.lookup(&blocks.lead, block));
-    let mut word = ascii.word & !non_ascii;
-    let mut first = ascii.isolated & !non_ascii;
-    let mixed_two = simd.has(flags, MIXED);
-    let mut mixed_three = 0;
-    if three != 0 {
-        let page = simd.page_bytes(block, following);
-        let bit = simd.lookup(&PAGE_BITS, following);
-        let uniform_word = three & simd.common(simd.lookup_128(&blocks.uniform_word, page), bit);
-        let uniform_isolated = three & simd.common(simd.lookup_128(&blocks.uniform_isolated, page), bit);
-        word |= uniform_word;
-        first |= uniform_isolated;
-        mixed_three = three & !(uniform_word | uniform_isolated);
+    let mut wide = WideBlock::new(simd, tables, rest, block, &shape);
+    wide.two_bytes(&shape);
+    if shape.three != 0 {
+        wide.three_bytes(&shape);
     }
-    let mut pages = Pages { simd, bytes, flags };
-    let mut mixed = mixed_two;
-    while mixed != 0 {
-        let lead = rest[mixed.trailing_zeros() as usize];
-        let same = mixed_two & simd.equal(block, lead);
-        pages.replace(
-            &blocks.pages[usize::from(blocks.page_of[usize::from(lead & 0x1F)])],
-            same,
-            2,
-            [following, block, block],
-        );
-        mixed &= !same;
+    if !wide.settle() || !wide.four_bytes(&shape) {
+        return 0;
     }
-    let mut mixed = mixed_three;
-    if mixed != 0 {
-        let last = simd.following(following);
+    chunk.emit(simd, wide.bytes, wide.masks(&shape));
+    shape.length
+}
+
+/// A block while its characters are looked up.
+struct WideBlock<'a, S: Simd> {
+    simd: S,
+    tables: &'a Tables<'a>,
+    /// The text from the block on.
+    rest: &'a [u8],
+    block: S::Block,
+    /// What its bytes become.
+    bytes: S::Block,
+    /// Class flags of characters of two and three bytes, at their first bytes.
+    flags: S::Block,
+    /// First bytes of characters that are part of a word.
+    word: Mask,
+    /// First bytes of words of their own.
+    first: Mask,
+    keep: Mask,
+    /// Some page was mixed.
+    mixed: bool,
+}
+
+impl<'a, S: Simd> WideBlock<'a, S> {
+    #[inline(always)]
+    fn new(simd: S, tables: &'a Tables<'a>, rest: &'a [u8], block: S::Block, shape: &Utf8Shape<S::Block>) -> Self {
+        let inside = lowest(shape.length);
+        let ascii_bytes = inside & !simd.non_ascii(block);
+        let ascii = simd.classify_ascii(tables.blocks, block);
+        WideBlock {
+            simd,
+            tables,
+            rest,
+            block,
+            bytes: simd.change_case(block, tables.blocks.case_bit),
+            flags: simd.splat(0),
+            word: ascii.word & ascii_bytes,
+            first: ascii.isolated & ascii_bytes,
+            keep: inside & !(ascii.deleted & ascii_bytes),
+            mixed: false,
+        }
+    }
+
+    /// Characters of two bytes: a page has one lead byte.
+    #[inline(always)]
+    fn two_bytes(&mut self, shape: &Utf8Shape<S::Block>) {
+        let (simd, blocks) = (self.simd, self.tables.blocks);
+        self.flags = simd.blend(shape.two, self.flags, simd.lookup(&blocks.lead, self.block));
+        let all = simd.has(self.flags, MIXED);
+        let mut mixed = all;
+        self.mixed |= mixed != 0;
         while mixed != 0 {
-            let at = mixed.trailing_zeros() as usize;
-            let (lead, second) = (rest[at], rest[at + 1]);
-            let same = mixed_three & simd.equal(block, lead) & simd.equal(following, second);
-            let page = THREE_BYTE_PAGES + (usize::from(lead & 0x0F) << 6 | usize::from(second & 0x3F));
-            pages.replace(&blocks.pages[usize::from(blocks.page_of[page])], same, 3, [last, following, block]);
+            let lead = self.rest[mixed.trailing_zeros() as usize];
+            let same = all & simd.equal(self.block, lead);
+            let page = blocks.page_of[usize::from(lead & 0x1F)];
+            self.replace(&blocks.pages[usize::from(page)], same, 2, [shape.following, self.block, self.block]);
             mixed &= !same;
         }
     }
-    (bytes, flags) = (pages.bytes, pages.flags);
-    let mut keep = inside & !(ascii.deleted & !non_ascii);
-    if mixed_two | mixed_three != 0 {
-        if simd.has(flags, SLOW) != 0 {
-            return 0;
+
+    /// Characters of three bytes: a page has the first two bytes. Uniform pages are two sets of pages.
+    #[inline(always)]
+    fn three_bytes(&mut self, shape: &Utf8Shape<S::Block>) {
+        let (simd, blocks) = (self.simd, self.tables.blocks);
+        let page = simd.page_bytes(self.block, shape.following);
+        let bit = simd.lookup(&PAGE_BITS, shape.following);
+        let uniform_word = shape.three & simd.common(simd.lookup_128(&blocks.uniform_word, page), bit);
+        let uniform_isolated = shape.three & simd.common(simd.lookup_128(&blocks.uniform_isolated, page), bit);
+        self.word |= uniform_word;
+        self.first |= uniform_isolated;
+        let all = shape.three & !(uniform_word | uniform_isolated);
+        let mut mixed = all;
+        if mixed == 0 {
+            return;
         }
-        keep &= !simd.equal(bytes, NO_BYTE);
-    }
-    word |= simd.has(flags, WORD);
-    first |= simd.has(flags, ISOLATED);
-    let mut supplementary = four;
-    while supplementary != 0 {
-        let at = supplementary.trailing_zeros();
-        supplementary &= supplementary - 1;
-        match supplementary_class(tables, rest, at as usize) {
-            SupplementaryClass::Word => word |= 1 << at,
-            SupplementaryClass::Isolated => first |= 1 << at,
-            SupplementaryClass::Deleted => keep &= !(0xF << at),
-            SupplementaryClass::Slow => return 0,
+        self.mixed = true;
+        let last = simd.following(shape.following);
+        while mixed != 0 {
+            let at = mixed.trailing_zeros() as usize;
+            let (lead, second) = (self.rest[at], self.rest[at + 1]);
+            let same = all & simd.equal(self.block, lead) & simd.equal(shape.following, second);
+            let number = usize::from(lead & 0x0F) << 6 | usize::from(second & 0x3F);
+            let page = blocks.page_of[THREE_BYTE_PAGES + number];
+            self.replace(&blocks.pages[usize::from(page)], same, 3, [last, shape.following, self.block]);
+            mixed &= !same;
         }
     }
-    let more = two | three | four;
-    let word = word | (word & more) << 1 | (word & (three | four)) << 2 | (word & four) << 3;
-    let last = first & !more | (first & two) << 1 | (first & three) << 2 | (first & four) << 3;
-    chunk.emit(simd, bytes, WordMasks { word, first, last, keep });
-    length
+
+    /// Look up the characters that begin where the mask says, all in one page and `length` bytes long. `lasts[k]` has
+    /// the last byte of a character in the place of its byte `k`.
+    #[inline(always)]
+    fn replace(&mut self, page: &Page, starts: Mask, length: usize, lasts: [S::Block; 3]) {
+        for (k, table) in page.bytes.iter().enumerate().take(length) {
+            self.bytes = self.simd.blend(starts << k, self.bytes, self.simd.lookup(table, lasts[k]));
+        }
+        self.flags = self.simd.blend(starts, self.flags, self.simd.lookup(&page.class, lasts[0]));
+    }
+
+    /// Read the flags; false where one says that blocks cannot do it.
+    #[inline(always)]
+    fn settle(&mut self) -> bool {
+        if self.mixed {
+            if self.simd.has(self.flags, SLOW) != 0 {
+                return false;
+            }
+            self.keep &= !self.simd.equal(self.bytes, NO_BYTE);
+        }
+        self.word |= self.simd.has(self.flags, WORD);
+        self.first |= self.simd.has(self.flags, ISOLATED);
+        true
+    }
+
+    /// Characters of four bytes, one by one; false where one does not stay as it is.
+    #[inline(always)]
+    fn four_bytes(&mut self, shape: &Utf8Shape<S::Block>) -> bool {
+        let mut four = shape.four;
+        while four != 0 {
+            let at = four.trailing_zeros();
+            four &= four - 1;
+            let (c, _) = utf8::decode(self.rest, at as usize);
+            match self.tables.code_points.action(c) {
+                Action::One(output) if output.code_point() == c => match output.class() {
+                    Class::Word => self.word |= 1 << at,
+                    Class::Space => return false,
+                    Class::Punctuation | Class::Ideograph => self.first |= 1 << at,
+                },
+                Action::Delete { .. } => self.keep &= !(0xF << at),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// The masks of the bytes, from those of first bytes.
+    #[inline(always)]
+    fn masks(&self, shape: &Utf8Shape<S::Block>) -> WordMasks {
+        let Utf8Shape { two, three, four, .. } = *shape;
+        let (word, first) = (self.word, self.first);
+        let more = two | three | four;
+        let word = word | (word & more) << 1 | (word & (three | four)) << 2 | (word & four) << 3;
+        let last = first & !more | (first & two) << 1 | (first & three) << 2 | (first & four) << 3;
+        WordMasks { word, first, last, keep: self.keep }
+    }
 }
 
 /// Bit `byte % 8` of a byte, for each byte.
@@ -150,46 +230,5 @@ impl<B: Copy> Utf8Shape<B> {
             }
         }
         (wrong == 0).then_some(Utf8Shape { length, two, three, four, following })
-    }
-}
-
-/// The bytes and class flags of a block while its mixed pages are looked up.
-struct Pages<S: Simd> {
-    simd: S,
-    bytes: S::Block,
-    flags: S::Block,
-}
-
-impl<S: Simd> Pages<S> {
-    /// Look up the characters that begin where the mask says, all in one page and `length` bytes long. `lasts[k]` has
-    /// the last byte of a character in the place of its byte `k`.
-    #[inline(always)]
-    fn replace(&mut self, page: &Page, starts: Mask, length: usize, lasts: [S::Block; 3]) {
-        for (k, table) in page.bytes.iter().enumerate().take(length) {
-            self.bytes = self.simd.blend(starts << k, self.bytes, self.simd.lookup(table, lasts[k]));
-        }
-        self.flags = self.simd.blend(starts, self.flags, self.simd.lookup(&page.class, lasts[0]));
-    }
-}
-
-enum SupplementaryClass {
-    Word,
-    Isolated,
-    Deleted,
-    Slow,
-}
-
-/// What the four-byte character at this place is, if it stays as it is.
-#[inline(always)]
-fn supplementary_class(tables: &Tables<'_>, rest: &[u8], at: usize) -> SupplementaryClass {
-    let (c, _) = utf8::decode(rest, at);
-    match tables.code_points.action(c) {
-        Action::One(output) if output.code_point() == c => match output.class() {
-            Class::Word => SupplementaryClass::Word,
-            Class::Space => SupplementaryClass::Slow,
-            Class::Punctuation | Class::Ideograph => SupplementaryClass::Isolated,
-        },
-        Action::Delete { .. } => SupplementaryClass::Deleted,
-        _ => SupplementaryClass::Slow,
     }
 }
