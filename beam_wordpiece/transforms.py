@@ -12,7 +12,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
+import uuid
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -27,6 +29,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import AutomatonError, InputError, TextError, WordPieceError
+from beam_wordpiece.files import write_whole
 from beam_wordpiece.io import FileResult, FileTask, open_automaton, tokenize_file
 from beam_wordpiece.parquet import Layout
 from beam_wordpiece.storage import fault_of, is_remote, version_of
@@ -120,7 +123,7 @@ class TokenizeFiles(beam.PTransform[Any, Any]):
         if self._raise_errors:
             _ = (
                 results
-                | "Failed" >> beam.Filter(_has_failed)
+                | "Failed" >> beam.Filter(has_failed)
                 | "Gather" >> beam.CombineGlobally(ToListCombineFn()).without_defaults()
                 | "Raise" >> beam.Map(_raise_failed)
             )
@@ -295,15 +298,31 @@ class _TokenizeStrings(_TokenizerDoFn):
         return batch.column("input_ids"), counts + Counts(invalid=repaired)
 
 
-def _has_failed(result: FileResult) -> bool:
+def has_failed(result: FileResult) -> bool:
     return result.error != ""
 
 
+def write_error(result: FileResult, folder: str) -> None:
+    """Write the error to a file of its own in a folder that all workers and whoever runs the pipeline can reach."""
+    with write_whole(os.path.join(folder, uuid.uuid4().hex)) as file:
+        file.write(os.fsencode(result.error))
+
+
+def read_errors(folder: str) -> InputError | None:
+    """One error out of those that `write_error` wrote to the folder; None where there are none."""
+    # A file that was tried twice failed twice.
+    sentences = {os.fsdecode(path.read_bytes()) for path in Path(folder).iterdir()}
+    return _error_of(sorted(sentences)) if sentences else None
+
+
 def _raise_failed(failed: list[FileResult]) -> None:
-    sentences = sorted(result.error for result in failed)
+    raise _error_of(sorted(result.error for result in failed))
+
+
+def _error_of(sentences: list[str]) -> InputError:
     if len(sentences) == 1:
-        raise InputError(sentences[0])
-    raise InputError("\n  ".join([f"{len(sentences)} files could not be tokenized:", *sentences]))
+        return InputError(sentences[0])
+    return InputError("\n  ".join([f"{len(sentences)} files could not be tokenized:", *sentences]))
 
 
 def _shown(value: Any) -> Any:

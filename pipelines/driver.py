@@ -7,6 +7,7 @@ import contextlib
 import logging
 import re
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -80,8 +81,30 @@ def runner_name(options: PipelineOptions) -> str:
 # Running ------------------------------------------------------------------------------------------------------------
 
 
-def run(pipeline: Any, tasks: Sequence[FileTask], progress: bool) -> None:
-    """Run to the end and print a summary on standard error. Raises the WordPieceError that made a worker give up."""
+@contextlib.contextmanager
+def errors_folder(options: PipelineOptions) -> Iterator[str | None]:
+    """A folder for what is wrong with files, where the workers are on this machine; otherwise None.
+
+    An error that a worker raises comes with pages of tracebacks, which workers in processes of their own print
+    themselves.
+    """
+    from apache_beam.options.pipeline_options import PortableOptions
+
+    if runner_name(options) == LOCAL_RUNNER or options.view_as(PortableOptions).environment_type == "LOOPBACK":
+        with tempfile.TemporaryDirectory(prefix="beam_wordpiece-") as folder:
+            yield folder
+    else:
+        yield None
+
+
+def run(pipeline: Any, tasks: Sequence[FileTask], progress: bool, errors_in: str | None = None) -> None:
+    """Run to the end and print a summary on standard error.
+
+    Raises the WordPieceError that made a worker give up, or that of the files whose errors are in the folder
+    `errors_in`.
+    """
+    from beam_wordpiece.transforms import read_errors
+
     start = time.monotonic()
     try:
         with _progress_bar(tasks) if progress else contextlib.nullcontext():
@@ -94,6 +117,9 @@ def run(pipeline: Any, tasks: Sequence[FileTask], progress: bool) -> None:
         if found is None:
             raise
         raise found from error
+    failed = None if errors_in is None else read_errors(errors_in)
+    if failed is not None:
+        raise failed
     print(summary(counters(result), time.monotonic() - start), file=sys.stderr)
 
 

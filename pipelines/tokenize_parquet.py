@@ -100,19 +100,26 @@ def run(config: JobConfig, beam_flags: list[str], progress: bool) -> None:
     tasks = plan_tasks(config.input, config.output)
     automaton = prepare_automaton(config.tokenizer, config.options, config.output)
     pipeline = beam.Pipeline(runner=driver.runner_name(options), options=options)
-    build(pipeline, tasks, automaton, config)
-    driver.run(pipeline, tasks, progress)
+    with driver.errors_folder(options) as folder:
+        build(pipeline, tasks, automaton, config, folder)
+        driver.run(pipeline, tasks, progress, folder)
 
 
-def build(pipeline: Any, tasks: list[FileTask], automaton: str, config: JobConfig) -> Any:
-    """The pipeline: a PCollection with a `FileResult` for each file."""
+def build(pipeline: Any, tasks: list[FileTask], automaton: str, config: JobConfig, errors: str | None = None) -> Any:
+    """The pipeline: a PCollection with a `FileResult` for each file.
+
+    `errors`: the folder to which workers write what is wrong with files; without one a worker raises it at the end.
+    """
     import apache_beam as beam
 
-    from beam_wordpiece.transforms import TokenizeFiles
+    from beam_wordpiece.transforms import TokenizeFiles, has_failed, write_error
 
-    return (
-        pipeline | "Files" >> beam.Create(tasks, reshuffle=False) | "TokenizeFiles" >> TokenizeFiles(automaton, config)
-    )
+    tokenize = TokenizeFiles(automaton, config, raise_errors=errors is None)
+    # TokenizeFiles spreads them over the workers.
+    results = pipeline | "Files" >> beam.Create(tasks, reshuffle=False) | "TokenizeFiles" >> tokenize
+    if errors is not None:
+        _ = results | "Failed" >> beam.Filter(has_failed) | "Write errors" >> beam.Map(write_error, errors)
+    return results
 
 
 def _fail(error: object, code: int) -> int:

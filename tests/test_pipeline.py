@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -260,8 +261,9 @@ def test_an_output_that_cannot_be_written_keeps_no_other_from_being_done(
     corpus.write(tmp_path / "in", {"a.parquet": 5, "b.parquet": 5, "x/c.parquet": 5, "d.parquet": 5})
     corpus.touch(tmp_path, "out/x")
     assert tokenize_parquet.main([*job, *RUNNERS[runner]]) == 1
-    last = capfd.readouterr().err.rstrip("\n").split("\n")[-1]
-    assert last == (
+    said = capfd.readouterr().err
+    assert "Traceback" not in said
+    assert said.rstrip("\n").split("\n")[-1] == (
         f"tokenize_parquet: {tmp_path}/in/x/c.parquet cannot be tokenized to {tmp_path}/out/x/c.parquet: "
         f"{tmp_path}/out/x: Not a directory."
     )
@@ -278,13 +280,30 @@ def test_files_are_spread_over_the_workers_once(tmp_path: Path, job: list[str]) 
 
 
 def test_an_error_that_comes_back_as_a_traceback_is_said_in_its_sentence(
-    tmp_path: Path, job: list[str], capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, job: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """As from workers that share no folder with this process."""
     corpus.write(tmp_path / "in", {"a.parquet": 5, "b.parquet": 5})
     (tmp_path / "in/b.parquet").write_bytes(b"no parquet file")
+    monkeypatch.setattr(driver, "errors_folder", lambda options: contextlib.nullcontext())
     assert tokenize_parquet.main([*job, *RUNNERS["portable"]]) == 1
     last = capfd.readouterr().err.rstrip("\n").split("\n")[-1]
     assert re.fullmatch(r"tokenize_parquet: \S+/in/b\.parquet is not a Parquet file: its 15 bytes do not .*\.", last)
+
+
+@pytest.mark.parametrize(
+    ("flags", "here"),
+    [
+        ([], True),
+        (["--runner=PortableRunner", "--environment_type=LOOPBACK"], True),
+        (["--runner=FlinkRunner"], False),
+        (["--runner=PortableRunner", "--environment_type=DOCKER"], False),
+    ],
+)
+def test_errors_come_through_a_folder_where_workers_are_here(flags: list[str], here: bool) -> None:
+    with driver.errors_folder(driver.beam_options(flags)) as folder:
+        assert (folder is not None) == here
+    assert folder is None or not Path(folder).exists()
 
 
 def test_an_output_folder_that_cannot_be_written(
