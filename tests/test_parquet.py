@@ -101,7 +101,10 @@ def test_every_kind_of_text(tmp_path: Path, run: Run, hf: HF, kind: str) -> None
     texts = ["a cat", None, "", "日本語 café", "a cat"]
     kinds = {"string_view": pa.string_view(), "dictionary": pa.dictionary(pa.int32(), pa.string())}
     array = pa.array(texts).cast(kinds.get(kind) or getattr(pa, kind)())
-    pq.write_table(pa.table({"text": array}), tmp_path / "in.parquet")
+    try:
+        pq.write_table(pa.table({"text": array}), tmp_path / "in.parquet")
+    except pa.ArrowNotImplementedError:
+        pytest.skip(f"pyarrow {pa.__version__} reads and writes no Parquet file of {kind}; a later one does")
     run()
     out = pq.read_table(tmp_path / "out.parquet")["input_ids"].to_pylist()
     assert out == [None if text is None else hf.encode(text).ids for text in texts]
