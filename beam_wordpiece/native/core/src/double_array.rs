@@ -183,16 +183,17 @@ struct Layout {
     previous: Vec<u32>,
     head: u32,
     tail: u32,
-    /// Where in the list the search goes on when its beginning has only small holes.
+    /// Where in the list the search goes on, for nodes with this number of children.
     cursor: u32,
+    children: usize,
+    /// What is left of SECOND_LOOKS.
+    second_looks: usize,
 }
 
-/// Units that are looked at, from the beginning of the list of free ones and from the cursor, before the array grows.
-const LOOKS: usize = 1 << 13;
-/// The same for the few nodes with many children, which come first and decide how many blocks there are.
-const LOOKS_WIDE: usize = 1 << 22;
-/// So many children are many.
-const WIDE: usize = 512;
+/// Units that are looked at for one node before the array grows, so that no vocabulary can make this take for ever.
+const LOOKS: usize = 1 << 24;
+/// Units that are looked at once more, for all nodes together, where the array would otherwise grow.
+const SECOND_LOOKS: usize = 1 << 26;
 
 impl Layout {
     fn new(bits: u32) -> Layout {
@@ -205,6 +206,8 @@ impl Layout {
             head: NONE,
             tail: NONE,
             cursor: NONE,
+            children: 0,
+            second_looks: SECOND_LOOKS,
         };
         layout.grow();
         layout
@@ -242,46 +245,45 @@ impl Layout {
     }
 
     /// Find a base under which all these codes are free, and take them.
+    ///
+    /// For nodes with the same number of children the list of free units is gone through once: what one of them had no
+    /// use for is left to nodes with fewer.
     fn place(&mut self, codes: &[u32]) -> u32 {
-        let base = loop {
-            if let Some((base, _)) = self.search(codes, self.head) {
-                break base;
-            }
-            if let Some((base, slot)) = self.search(codes, self.cursor) {
-                self.cursor = slot;
-                break base;
-            }
-            // The holes before the cursor are for nodes with fewer children.
-            self.cursor = self.skip(self.cursor);
-            if self.cursor == NONE {
-                self.grow();
-            }
-        };
+        if codes.len() != self.children {
+            (self.children, self.cursor) = (codes.len(), self.head);
+        }
+        let mut looks = LOOKS;
+        let mut found = self.search(codes, &mut looks);
+        if found.is_none() && self.second_looks > 0 {
+            self.cursor = self.head;
+            let mut looks = self.second_looks;
+            found = self.search(codes, &mut looks);
+            self.second_looks = looks;
+        }
+        let base = found.unwrap_or_else(|| {
+            self.grow();
+            // In an empty block every base will do but those that are taken.
+            self.search(codes, &mut LOOKS.clone()).expect("a new block has room for any node")
+        });
         self.base_used[base as usize] = true;
         codes.iter().for_each(|code| self.take(base ^ code));
         base
     }
 
-    fn search(&self, codes: &[u32], from: u32) -> Option<(u32, u32)> {
-        let mut looks = if codes.len() < WIDE { LOOKS } else { LOOKS_WIDE };
-        let mut slot = from;
-        while slot != NONE && looks > 0 {
-            let base = slot ^ codes[0];
-            looks -= 1;
+    /// Look from the cursor on, and leave it at the unit that was found.
+    fn search(&mut self, codes: &[u32], looks: &mut usize) -> Option<u32> {
+        while self.cursor != NONE && *looks > 0 {
+            let base = self.cursor ^ codes[0];
+            *looks -= 1;
             if base != 0 && !self.base_used[base as usize] {
-                let taken = codes[1..].iter().position(|code| !self.free[(base ^ code) as usize]);
-                match taken {
-                    None => return Some((base, slot)),
-                    Some(others) => looks = looks.saturating_sub(others),
+                match codes[1..].iter().position(|code| !self.free[(base ^ code) as usize]) {
+                    None => return Some(base),
+                    Some(others) => *looks = looks.saturating_sub(others),
                 }
             }
-            slot = self.next[slot as usize];
+            self.cursor = self.next[self.cursor as usize];
         }
         None
-    }
-
-    fn skip(&self, from: u32) -> u32 {
-        (0..LOOKS).fold(from, |slot, _| if slot == NONE { NONE } else { self.next[slot as usize] })
     }
 }
 
