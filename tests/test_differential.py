@@ -85,6 +85,8 @@ def test_random_text_in_every_mode(tmp_path: Path, options: dict[str, bool]) -> 
     assert_same_ids(*pair, random_texts(seed=1, count=10_000))
 
 
+# A million texts: longer than others may take where the processor is shared.
+@pytest.mark.timeout(600)
 def test_every_code_point(hf: Tokenizer, tokenizer: bw.Tokenizer) -> None:
     assert assert_same_ids(hf, tokenizer, CODE_POINTS) == 1_112_064
     assert_same_ids(hf, tokenizer, packed(CODE_POINTS, "a", "b"))

@@ -254,9 +254,9 @@ def test_the_kernel_is_called_once(ours: bw.Tokenizer, monkeypatch: pytest.Monke
         def __init__(self, encoder: Any) -> None:
             self.encoder = encoder
 
-        def encode_arrow(self, arrays: list[pa.Array], large: bool) -> Any:
+        def encode_arrow(self, arrays: list[pa.Array]) -> Any:
             calls.append([len(array) for array in arrays])
-            return self.encoder.encode_arrow(arrays, large)
+            return self.encoder.encode_arrow(arrays)
 
     monkeypatch.setattr(ours, "_encoder", Counting(ours._encoder))
     ours.encode_arrow(pa.chunked_array([["a"], [], ["b", "a"]]))
