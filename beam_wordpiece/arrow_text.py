@@ -75,8 +75,8 @@ def _plain(array: pa.Array[Any]) -> pa.Array[Any]:
         return array
     if types.is_null(kind):
         return array.cast(pa.string())
-    # Views may hold more text than 32-bit offsets can say, and a cast to string instead of binary would refuse text that
-    # is not UTF-8.
+    # Views may hold more text than 32-bit offsets can say, and a cast to string instead of binary would refuse text
+    # that is not UTF-8.
     if types.is_string_view(kind) or types.is_binary_view(kind):
         return _checked(array).cast(pa.large_binary())
     hint = "; give one column of the table" if types.is_struct(kind) else ""
