@@ -214,8 +214,8 @@ impl Pass {
         Some(Hit { token: found.pattern().as_usize(), start: found.start(), end: found.end() })
     }
 
-    /// The token, unless it touches a word and must not. `before`: the character before is a word character, for callers
-    /// whose `text` does not hold it; otherwise it is looked up. The end of `text` counts as the end.
+    /// The token, unless it touches a word and must not. `before`: the character before is a word character, for
+    /// callers whose `text` does not hold it; otherwise it is looked up. The end of `text` counts as the end.
     pub fn judge(&self, text: &[u8], hit: Hit, before: Option<bool>) -> Option<TokenInText> {
         let token = &self.tokens[hit.token];
         let touches = |c: Option<u32>| c.is_some_and(|c| self.tables.word_character.contains(c));

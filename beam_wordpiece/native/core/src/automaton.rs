@@ -7,6 +7,7 @@ use crate::double_array::{Codes, Packed, Unit};
 use crate::error::Error;
 use crate::format::{AlignedBytes, Layout, Section};
 use crate::options::{AddedToken, MOST_CHARS_PER_WORD, Profile};
+use crate::tokens::TokenList;
 use crate::validate::validate_units;
 use crate::word_table::{Shape, WordTable};
 use bytemuck::{AnyBitPattern, Pod, Zeroable};
@@ -89,8 +90,8 @@ pub struct Automaton {
 }
 
 impl Automaton {
-    /// Open a file and map it. The file must not be written to while it is open: replace it by renaming another over it,
-    /// which leaves the mapped one alone. Otherwise ids may be wrong, calls may panic, and a file that is cut off ends
+    /// Open a file and map it. The file must not be written to while it is open: replace it by renaming another over
+    /// it, which leaves the mapped one alone. Otherwise ids may be wrong, calls may panic, and a file that is cut off ends
     /// the process.
     pub fn open(path: &Path) -> Result<Automaton, OpenError> {
         let file = std::fs::File::open(path).map_err(OpenError::Io)?;
@@ -221,43 +222,6 @@ impl Storage {
     }
 }
 
-/// The tokens of a vocabulary, in the order of their ids.
-#[derive(Debug, Clone, Copy)]
-pub struct TokenList<'a> {
-    bytes: &'a [u8],
-    offsets: &'a [u32],
-    ids: &'a [u32],
-    order: &'a [u32],
-}
-
-impl<'a> TokenList<'a> {
-    /// Number of tokens.
-    pub fn len(&self) -> usize {
-        self.ids.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
-    }
-
-    fn at(&self, i: usize) -> &'a str {
-        let bytes = &self.bytes[self.offsets[i] as usize..self.offsets[i + 1] as usize];
-        std::str::from_utf8(bytes).expect("checked when the automaton was opened")
-    }
-
-    /// The token of an id; where several share it, one of them.
-    pub fn token(&self, id: u32) -> Option<&'a str> {
-        self.ids.binary_search(&id).ok().map(|i| self.at(i))
-    }
-
-    /// The id of a token.
-    pub fn id(&self, token: &str) -> Option<u32> {
-        let found = self.order.binary_search_by(|&i| self.at(i as usize).cmp(token)).ok()?;
-        Some(self.ids[self.order[found] as usize])
-    }
-}
-
 /// The bytes of a file and where its sections are.
 struct Parts<'a> {
     bytes: &'a [u8],
@@ -317,13 +281,12 @@ impl<'a> Parts<'a> {
     }
 
     fn tokens(&self) -> Result<TokenList<'a>, String> {
-        let list = TokenList {
+        Ok(TokenList {
             bytes: self.slice(Section::TokenBytes)?,
             offsets: self.slice(Section::TokenOffsets)?,
             ids: self.slice(Section::TokenIds)?,
             order: self.slice(Section::TokenOrder)?,
-        };
-        Ok(list)
+        })
     }
 
     fn added_tokens(&self) -> Result<Vec<AddedToken>, String> {
@@ -358,7 +321,7 @@ impl<'a> Parts<'a> {
         Profile::from_code(parameters.profile).ok_or("its profile is not known")?;
         self.code_points()?.validate()?;
         std::str::from_utf8(self.slice(Section::Metadata)?).map_err(|_| "the metadata is not UTF-8")?;
-        self.validate_tokens()?;
+        self.tokens()?.validate()?;
         self.validate_ids(parameters)?;
         if parameters.max_input_chars_per_word > MOST_CHARS_PER_WORD {
             return Err("its word limit is too large".into());
@@ -384,25 +347,5 @@ impl<'a> Parts<'a> {
             && fits(&[parameters.unk_id])
             && records.iter().all(|record| fits(&[record.id]));
         all_fit.then_some(()).ok_or_else(|| "an id is out of range".into())
-    }
-
-    fn validate_tokens(&self) -> Result<(), String> {
-        let list = self.tokens()?;
-        let count = list.ids.len();
-        let ordered = list.offsets.first() == Some(&0)
-            && list.offsets.last().map(|&last| last as usize) == Some(list.bytes.len())
-            && list.offsets.is_sorted()
-            && list.ids.is_sorted();
-        if !ordered || list.offsets.len() != count + 1 || list.order.len() != count {
-            return Err("the vocabulary has a wrong size".into());
-        }
-        if list.order.iter().any(|&i| i as usize >= count) {
-            return Err("the order of the vocabulary names a token that it does not have".into());
-        }
-        let text = std::str::from_utf8(list.bytes).map_err(|_| "the vocabulary is not UTF-8")?;
-        if list.offsets.iter().any(|&offset| !text.is_char_boundary(offset as usize)) {
-            return Err("a token of the vocabulary is not UTF-8".into());
-        }
-        Ok(())
     }
 }

@@ -180,8 +180,8 @@ impl Chunk {
         self.ended += 1;
     }
 
-    /// Forget the complete words (all that have ended) and move the open one to the beginning. Of one that is longer than `longest_word`
-    /// bytes only so much is kept as shows that it is too long.
+    /// Forget the complete words (all that have ended) and move the open one to the beginning. Of one that is longer
+    /// than `longest_word` bytes only so much is kept as shows that it is too long.
     pub fn carry_open_word(&mut self, longest_word: usize) {
         if self.begun > self.ended && self.in_word != 0 {
             let start = self.starts[self.ended] as usize;

@@ -1,4 +1,4 @@
-//! The bytes of an automaton file: a header, a table of sections, the sections. Little-endian, sections 64-byte aligned.
+//! The bytes of an automaton file: a header, a table of sections, the sections. Little-endian, 64-byte aligned.
 //!
 //! This file knows where things are; what they mean, and whether that can be trusted, is the automaton's business.
 

@@ -1,12 +1,15 @@
 //! WordPiece as a linear-time automaton: "Fast WordPiece Tokenization" (Song et al., EMNLP 2021), end to end.
 //!
-//! A [`options::Vocabulary`] is [compiled](compile::compile) to bytes, which an [`automaton::Automaton`] is opened from;
+//! A [`options::Vocabulary`] is [compiled](compile::compile) to bytes; an [`automaton::Automaton`] is opened from them;
 //! [`encoder::encode`] runs it over texts. Nothing here knows of Python or Arrow.
 //!
-//! Where to find what: `options` and `profile` say what a vocabulary is compiled for; `code_points` what becomes of
-//! each character; `trie`, `failure`, `double_array` and `word_table` are what it is compiled to, `format` and
-//! `automaton` (with `validate`) the file; `normalizer` (with `blocks`, `wide`, `added`, `exact`), `lookup`, `walk` (with `lanes`) and `encoder` are the four
-//! passes over a `chunk` of text.
+//! Where to find what:
+//! - what a vocabulary is compiled for: `options`, `profile`; what becomes of each character: `code_points`
+//! - what it is compiled to: `trie`, `failure`, `double_array`, `word_table`, put together by `compile`
+//! - the file: `format`, and `automaton` with `tokens` and `validate`
+//! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `wide`, `added`, `exact`), `lookup`, `walk`
+//!   (with `lanes`), and `encoder`, which also merges
+//! - levels of vector instructions: `simd`
 
 pub mod added;
 pub mod automaton;
@@ -26,6 +29,7 @@ pub mod normalizer;
 pub mod options;
 pub mod profile;
 pub mod simd;
+pub mod tokens;
 pub mod trie;
 pub mod utf8;
 pub mod validate;
