@@ -149,7 +149,7 @@ impl Job<'_> {
         simd.run(
             #[inline(always)]
             |simd| {
-                lookup.run(&self.tables, chunk);
+                lookup.run(simd, &self.tables, chunk);
                 pieces.run(simd, &self.tables, chunk, &lookup.misses);
             },
         );

@@ -2,6 +2,7 @@
 
 use crate::automaton::Tables;
 use crate::chunk::Chunk;
+use crate::simd::Simd;
 use crate::word_table::key_bytes;
 
 /// What the words of a chunk were found to be.
@@ -39,7 +40,7 @@ const BATCH: usize = 64;
 impl Lookup {
     /// Look up every complete word of a chunk.
     #[inline(always)]
-    pub fn run(&mut self, tables: &Tables<'_>, chunk: &Chunk) {
+    pub fn run<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &Chunk) {
         let words = chunk.words();
         self.ids.resize(words, 0);
         self.misses.resize(words, 0);
@@ -55,6 +56,7 @@ impl Lookup {
                 let word = load(&chunk.bytes, start);
                 key.0 = [word[0] & mask[0], word[1] & mask[1]];
                 key.1 = tables.words.slot(&key.0);
+                simd.prefetch(&tables.words.slots[key.1]);
             }
             for (i, (key, slot)) in (first..end).zip(&keys) {
                 let value = tables.words.value_at(*slot, key);

@@ -110,6 +110,12 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn prefetch<T>(self, place: &T) {
+        // SAFETY: see the impl; a prefetch reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast()) }
+    }
+
+    #[inline(always)]
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
         lanes::walk(self, machine, pieces);
     }

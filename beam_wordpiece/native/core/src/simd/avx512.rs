@@ -56,6 +56,12 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn prefetch<T>(self, place: &T) {
+        // SAFETY: see the impl; a prefetch reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast()) }
+    }
+
+    #[inline(always)]
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
         // The lanes of AVX2, which every such processor has.
         lanes::walk(self.0, machine, pieces);

@@ -41,6 +41,8 @@ pub trait Simd: Copy {
 
     /// Run code in a function that may use the instructions of the level, so that the operations become part of it.
     fn run<T>(self, work: impl FnOnce(Self) -> T) -> T;
+    /// Ask for something to be loaded that will be needed soon.
+    fn prefetch<T>(self, place: &T);
     /// Walk words through the automaton.
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces);
     /// Load a block.

@@ -35,6 +35,9 @@ impl Simd for Portable {
         work(self)
     }
 
+    #[inline(always)]
+    fn prefetch<T>(self, _place: &T) {}
+
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
         pieces.walk_each(machine, 0);
     }
