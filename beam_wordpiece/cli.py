@@ -18,6 +18,9 @@ from beam_wordpiece.config import ERRORS, add_option_flags, option_values
 from beam_wordpiece.errors import ConfigError, TextError, VocabularyWarning, WordPieceError
 from beam_wordpiece.tokenizer import Encoding, Tokenizer
 
+# What an automaton file begins with.
+MAGIC = b"BeamWP\r\n"
+
 PROGRAM = "beam-wordpiece"
 # The exit status of a command that could not do what was asked, as argparse has it for a wrong command line.
 FAILED = 2
@@ -40,7 +43,7 @@ examples:
   beam-wordpiece compile vocab.txt -o odd.bwp --doubtful-lines warn
 
 The ids are those of HuggingFace tokenizers. Whatever a tokenizer file asks for that is not supported is refused by
-name. The options below win over what the files say.
+name. The options above win over what the files say.
 """
 INSPECT_EXAMPLES = """\
 examples:
@@ -147,9 +150,20 @@ def _add_encode(commands: Any) -> None:
 
 def _compile(options: argparse.Namespace) -> None:
     automaton = Automaton.compile(options.source, **option_values(options))
+    _keep_other_files(options.output)
     automaton.save(options.output)
     size = os.path.getsize(options.output)
     print(f"{options.output}: {automaton.vocab_size} tokens, {size:,} bytes, fingerprint {automaton.fingerprint}")
+
+
+def _keep_other_files(path: str) -> None:
+    """Refuse to write over a file that is not an automaton: it may well be the vocabulary itself."""
+    if not os.path.isfile(path):
+        return
+    with open(path, "rb") as file:
+        begins = file.read(len(MAGIC))
+    if begins and begins != MAGIC:
+        raise ConfigError(f"{path} is there already and is not an automaton; choose another name to write to.")
 
 
 def _inspect(options: argparse.Namespace) -> None:

@@ -97,9 +97,12 @@ def run(config: JobConfig, beam_flags: list[str], progress: bool) -> None:
     from beam_wordpiece.io import plan_tasks, prepare_automaton
 
     options = driver.beam_options(beam_flags)
+    try:
+        pipeline = beam.Pipeline(runner=driver.runner_name(options), options=options)
+    except ValueError as error:
+        raise ConfigError(f"Beam cannot make the pipeline: {' '.join(str(error).split())}") from error
     tasks = plan_tasks(config.input, config.output)
     automaton = prepare_automaton(config.tokenizer, config.options, config.output)
-    pipeline = beam.Pipeline(runner=driver.runner_name(options), options=options)
     with driver.errors_folder(options) as folder:
         build(pipeline, tasks, automaton, config, folder)
         driver.run(pipeline, tasks, progress, folder)

@@ -217,3 +217,18 @@ def test_a_wrong_command_line_says_how_it_is_used(arguments: list[str], capsys: 
         main(arguments)
     assert exit.value.code == 2
     assert capsys.readouterr().err.startswith("usage: beam-wordpiece")
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "notes.txt"])
+def test_compile_writes_over_automata_only(source: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The name of the vocabulary itself, given by mistake, must not cost it."""
+    target = source.with_name(name)
+    if target != source:
+        target.write_text("notes", encoding="utf-8")
+    before = target.read_bytes()
+    assert main(["compile", str(source), "-o", str(target)]) == 2
+    assert target.read_bytes() == before
+    assert f"{target} is there already and is not an automaton" in capsys.readouterr().err
+    fresh = source.with_name("fresh.bwp")
+    assert main(["compile", str(source), "-o", str(fresh)]) == 0
+    assert main(["compile", str(source), "-o", str(fresh)]) == 0

@@ -143,6 +143,7 @@ def fails(argv: list[str], code: int, message: str, capfd: pytest.CaptureFixture
         (["--output", "in"], "would be an input of the next run"),
         (["--runner=PortableRunner", "--text-colum=x"], r"did you mean --text-column\?"),
         (["--tokenizer", "nowhere://vocab.txt"], "is on a file system that Beam does not know here"),
+        (["--runner", "FlinkRunnr"], "Beam cannot make the pipeline: Unexpected pipeline runner: FlinkRunnr"),
     ],
 )
 def test_a_wrong_command(
