@@ -1,6 +1,7 @@
-"""One Parquet file in, one out: which columns are read and written, in which portions, and how `input_ids` is encoded.
+"""One Parquet file in: which columns are read and passed on, in which portions, and what an output is made from.
 
-No Beam in here; files come as `pyarrow.NativeFile`, and where they are is the business of `io.py`.
+How an output is encoded is the business of `parquet_writer.py`. No Beam in here; files come as `pyarrow.NativeFile`,
+and where they are is the business of `io.py`.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beam_wordpiece.config import FileSettings
-from beam_wordpiece.errors import ConfigError, InputError, TextError
+from beam_wordpiece.errors import InputError, TextError
 from beam_wordpiece.tokenizer import Counts, Tokenizer
 
 OUTPUT_COLUMN = "input_ids"
 # The key, in the footer of an output, of what it was made from.
 ORIGIN_KEY = b"beam_wordpiece"
 # Raised when the same input and settings give other bytes than before, so that a rerun writes them again.
-ORIGIN_VERSION = 1
+ORIGIN_VERSION = 2
 
 # Bytes that a portion read from a file has on average: small, so that a run of far larger rows does no harm.
-PORTION_BYTES = 256 << 10
+PORTION_BYTES = 512 << 10
 # Bytes of text that go through the kernel in one call.
 BLOCK_BYTES = 4 << 20
 # Of a column with a dictionary, so many rows are looked at, or fewer when they are so large.
@@ -220,8 +221,10 @@ def read_blocks(parquet: pq.ParquetFile, layout: Layout, where: str) -> Iterator
         parts = _parts(read)
         del read
         while parts:
-            size += parts[0].nbytes
-            block.append(parts.pop(0))
+            part, part_size = parts.pop(0)
+            size += part_size
+            block.append(part)
+            del part
             if size >= BLOCK_BYTES:
                 full, block, size = [block], [], 0
                 # Not held here: whoever has it can let it go.
@@ -237,17 +240,19 @@ def _next(batches: Iterator[pa.RecordBatch], where: str) -> pa.RecordBatch | Non
         raise InputError(f"{where} cannot be read to its end: {one_line(error)}; is it damaged?") from error
 
 
-def _parts(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
-    """A batch, in slices of no more than a block where its rows turned out to be large: so their ids come in parts."""
-    if batch.nbytes <= BLOCK_BYTES or batch.num_rows <= 1:
-        return [batch]
+def _parts(batch: pa.RecordBatch) -> list[tuple[pa.RecordBatch, int]]:
+    """A batch and its bytes; in slices of no more than a block where its rows are large, so their ids come in parts."""
+    size = batch.nbytes
+    if size <= BLOCK_BYTES or batch.num_rows <= 1:
+        return [(batch, size)]
     half = batch.num_rows // 2
     return _parts(batch.slice(0, half)) + _parts(batch.slice(half))
 
 
 def _read_batches(parquet: pq.ParquetFile, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+    sizes = _RowSizes(parquet)
     for group in range(parquet.num_row_groups):
-        portion = max(1, int(PORTION_BYTES // max(1.0, _bytes_per_row(parquet, group))))
+        portion = max(1, int(PORTION_BYTES // max(1.0, sizes.of(group))))
         # Beam owns the threads of a worker: none are started here.
         batches: Any = parquet.iter_batches(portion, row_groups=[group], columns=columns, use_threads=False)
         rows = parquet.metadata.row_group(group).num_rows
@@ -259,22 +264,48 @@ def _read_batches(parquet: pq.ParquetFile, columns: list[str] | None) -> Iterato
             yield read.pop()
 
 
-def _bytes_per_row(parquet: pq.ParquetFile, group: int) -> float:
-    """About how many bytes a row of a row group takes in memory.
+class _RowSizes:
+    """About how many bytes a row takes in memory, one row group after the other.
 
     The footer knows the encoded size. That of a dictionary says little about a column that repeats long texts, so a few
-    rows of such columns are looked at, one at a time: each may be as large as the dictionary.
+    rows of such columns are looked at, one at a time: each may be as large as the dictionary. That decodes a dictionary
+    twice, and is done again only where a row group has other sizes than the last one that was looked at.
     """
-    metadata = parquet.metadata.row_group(group)
-    rows = max(1, metadata.num_rows)
-    chunks = [metadata.column(index) for index in range(metadata.num_columns)]
-    # By name: a column a.b and the field b of a struct a are read together.
-    sizes: dict[str, float] = {}
-    for chunk in chunks:
-        sizes[chunk.path_in_schema] = sizes.get(chunk.path_in_schema, 0) + chunk.total_uncompressed_size / rows
-    for name in {chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page}:
-        sizes[name] = max(sizes[name], _sampled_bytes_per_row(parquet, group, name))
-    return sum(sizes.values())
+
+    def __init__(self, parquet: pq.ParquetFile) -> None:
+        self._parquet = parquet
+        # By column: bytes a row of the data pages, of the dictionary page, and in memory.
+        self._samples: dict[str, tuple[float, float, float]] = {}
+
+    def of(self, group: int) -> float:
+        """Bytes a row of a row group, all columns together."""
+        metadata = self._parquet.metadata.row_group(group)
+        rows = max(1, metadata.num_rows)
+        # By name: a column a.b and the field b of a struct a are read together.
+        encoded: dict[str, float] = {}
+        dictionaries: dict[str, float] = {}
+        for index in range(metadata.num_columns):
+            chunk: Any = metadata.column(index)
+            name = chunk.path_in_schema
+            encoded[name] = encoded.get(name, 0) + chunk.total_uncompressed_size / rows
+            if chunk.has_dictionary_page:
+                # As stored: how large it is without compression is not in the footer.
+                stored = (chunk.data_page_offset - chunk.dictionary_page_offset) / rows
+                dictionaries[name] = dictionaries.get(name, 0) + stored
+        decoded = (self._decoded(group, name, encoded[name], stored) for name, stored in dictionaries.items())
+        return sum(decoded) + sum(size for name, size in encoded.items() if name not in dictionaries)
+
+    def _decoded(self, group: int, name: str, encoded: float, stored: float) -> float:
+        before = self._samples.get(name)
+        if before is None or not (_alike(before[0], encoded) and _alike(before[1], stored)):
+            before = (encoded, stored, _sampled_bytes_per_row(self._parquet, group, name))
+            self._samples[name] = before
+        return max(encoded, before[2])
+
+
+def _alike(size: float, other: float) -> bool:
+    """Whether neither of two sizes is twice the other, or more."""
+    return max(size, other) < 2 * min(size, other)
 
 
 def _sampled_bytes_per_row(parquet: pq.ParquetFile, group: int, column: str) -> float:
@@ -321,75 +352,6 @@ def read_origin(file: pa.NativeFile) -> tuple[bytes | None, int]:
     except (pa.ArrowException, OSError):
         return None, 0
     return (metadata.metadata or {}).get(ORIGIN_KEY), metadata.num_rows
-
-
-class TokenWriter:
-    """Writes tables of one layout as Parquet; row groups are closed by size, so equal input gives equal bytes.
-
-    A context manager: what is left, and the footer, are written at its end.
-    """
-
-    def __init__(self, file: Any, schema: pa.Schema, settings: FileSettings, origin: bytes) -> None:
-        """`file` is open for writing, and stays open. Raises ConfigError where this pyarrow lacks an encoding."""
-        self._limit = max(1, settings.row_group_mb) << 20
-        self._pending: list[pa.Table] = []
-        self._size = 0
-        self._schema = schema.with_metadata({**(schema.metadata or {}), ORIGIN_KEY: origin})
-        ids, others = _leaf_columns(schema)
-        dictionary: Any = [*others, ids] if settings.encoding == "dictionary" else others
-        compression: Any = settings.compression
-        split = settings.encoding == "byte_stream_split"
-        try:
-            self._writer = pq.ParquetWriter(
-                file,
-                self._schema,
-                compression=compression,
-                use_dictionary=dictionary,
-                column_encoding={ids: "BYTE_STREAM_SPLIT"} if split else None,
-                # The smallest and largest token id of a page help no query.
-                write_statistics=others,
-            )
-        except (pa.ArrowException, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise  # of the file, not of pyarrow
-            raise ConfigError(
-                f"pyarrow {pa.__version__} cannot write {settings.encoding} with {settings.compression}"
-                f" ({one_line(error)}); choose another encoding or compression."
-            ) from error
-
-    def write(self, table: pa.Table) -> None:
-        """Add rows. `table` has the schema given at the start."""
-        self._pending.append(table)
-        self._size += table.nbytes
-        if self._size >= self._limit:
-            self._flush()
-
-    def __enter__(self) -> TokenWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
-        try:
-            if error is None:
-                self._flush()
-        finally:
-            # Also after a failure: otherwise pyarrow does it at some later time, when the file is closed.
-            self._writer.close()
-
-    def _flush(self) -> None:
-        if self._pending:
-            # One dictionary for the row group: the writer leaves dictionary encoding when it meets a second one.
-            table = pa.concat_tables(self._pending).replace_schema_metadata(self._schema.metadata).unify_dictionaries()
-            self._writer.write_table(table, row_group_size=max(1, table.num_rows))
-        self._pending, self._size = [], 0
-
-
-def _leaf_columns(schema: pa.Schema) -> tuple[str, list[str]]:
-    """The names of the leaf columns as Parquet has them: that of `input_ids` and all others."""
-    sink = pa.BufferOutputStream()
-    pq.ParquetWriter(sink, schema).close()
-    columns = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
-    names = [columns.column(index).path for index in range(len(columns))]
-    return names[-1], names[:-1]
 
 
 def one_line(error: BaseException) -> str:

@@ -106,12 +106,19 @@ class TokenizeFiles(beam.PTransform[Any, Any]):
 
     A file that cannot be tokenized keeps no other from being done. When all were tried, the job fails with an
     InputError that names each of them; with `raise_errors=False` it is for the caller to look at `FileResult.error`.
+    `spread=False`: leave the tasks on the worker that has them, as where there is only one.
     """
 
     def __init__(
-        self, automaton: str | os.PathLike[str], settings: FileSettings | None = None, *, raise_errors: bool = True
+        self,
+        automaton: str | os.PathLike[str],
+        settings: FileSettings | None = None,
+        *,
+        raise_errors: bool = True,
+        spread: bool = True,
     ) -> None:
         super().__init__()
+        self._spread = spread
         self._automaton = os.fspath(automaton)
         self._settings = settings or FileSettings()
         self._raise_errors = raise_errors
@@ -119,7 +126,8 @@ class TokenizeFiles(beam.PTransform[Any, Any]):
     def expand(self, pcoll: Any) -> Any:
         do_fn = _TokenizeFile(self._automaton, self._settings)
         # Paths are spread over the workers; the tables never leave the worker that reads them.
-        results = pcoll | "Spread" >> beam.Reshuffle() | "Tokenize" >> beam.ParDo(do_fn)
+        tasks = pcoll | "Spread" >> beam.Reshuffle() if self._spread else pcoll
+        results = tasks | "Tokenize" >> beam.ParDo(do_fn)
         if self._raise_errors:
             _ = (
                 results
@@ -303,9 +311,10 @@ def has_failed(result: FileResult) -> bool:
 
 
 def write_error(result: FileResult, folder: str) -> None:
-    """Write the error to a file of its own in a folder that all workers and whoever runs the pipeline can reach."""
-    with write_whole(os.path.join(folder, uuid.uuid4().hex)) as file:
-        file.write(os.fsencode(result.error))
+    """Write the error, if there is one, to a file in a folder that all workers and whoever runs the pipeline reach."""
+    if has_failed(result):
+        with write_whole(os.path.join(folder, uuid.uuid4().hex)) as file:
+            file.write(os.fsencode(result.error))
 
 
 def read_errors(folder: str) -> InputError | None:

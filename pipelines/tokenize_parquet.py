@@ -92,9 +92,10 @@ def run(config: JobConfig, beam_flags: list[str], progress: bool) -> None:
     Raises ConfigError before anything is written; InputError where files could not be tokenized.
     """
     # Beam takes seconds to import, and neither --help nor a mistake in the flags should wait for it.
-    import apache_beam as beam
+    with driver.no_garbage_collection():
+        import apache_beam as beam
 
-    from beam_wordpiece.io import plan_tasks, prepare_automaton
+        from beam_wordpiece.io import plan_tasks, prepare_automaton
 
     options = driver.beam_options(beam_flags)
     try:
@@ -104,24 +105,33 @@ def run(config: JobConfig, beam_flags: list[str], progress: bool) -> None:
     tasks = plan_tasks(config.input, config.output)
     automaton = prepare_automaton(config.tokenizer, config.options, config.output)
     with driver.errors_folder(options) as folder:
-        build(pipeline, tasks, automaton, config, folder)
+        build(pipeline, tasks, automaton, config, folder, spread=not driver.has_one_worker(options))
         driver.run(pipeline, tasks, progress, folder)
 
 
-def build(pipeline: Any, tasks: list[FileTask], automaton: str, config: JobConfig, errors: str | None = None) -> Any:
+def build(
+    pipeline: Any,
+    tasks: list[FileTask],
+    automaton: str,
+    config: JobConfig,
+    errors: str | None = None,
+    *,
+    spread: bool = True,
+) -> Any:
     """The pipeline: a PCollection with a `FileResult` for each file.
 
     `errors`: the folder to which workers write what is wrong with files; without one a worker raises it at the end.
+    `spread`: whether there are several workers to spread the files over.
     """
     import apache_beam as beam
 
-    from beam_wordpiece.transforms import TokenizeFiles, has_failed, write_error
+    from beam_wordpiece.transforms import TokenizeFiles, write_error
 
-    tokenize = TokenizeFiles(automaton, config, raise_errors=errors is None)
+    tokenize = TokenizeFiles(automaton, config, raise_errors=errors is None, spread=spread)
     # TokenizeFiles spreads them over the workers.
     results = pipeline | "Files" >> beam.Create(tasks, reshuffle=False) | "TokenizeFiles" >> tokenize
     if errors is not None:
-        _ = results | "Failed" >> beam.Filter(has_failed) | "Write errors" >> beam.Map(write_error, errors)
+        _ = results | "Write errors" >> beam.Map(write_error, errors)
     return results
 
 

@@ -17,7 +17,7 @@ FILES = {f"{number}.parquet": 50 * number for number in range(6)}
 # Runs the job of the command line; the process is killed when `WHERE` is reached for the third time.
 KILLED = """
 import os, signal, sys
-from beam_wordpiece import io, parquet
+from beam_wordpiece import io, parquet, parquet_writer
 from pipelines import tokenize_parquet
 
 calls = 0
@@ -36,7 +36,7 @@ OWNER.NAME = killing(OWNER.NAME)
 sys.exit(tokenize_parquet.main(sys.argv[1:]))
 """
 PLACES = {
-    "between the rows of a file and its footer": ("parquet.TokenWriter", "write", True),
+    "between the rows of a file and its footer": ("parquet_writer.TokenWriter", "write", True),
     "before the file has its name": ("os", "replace", False),
     "when the file has its name": ("os", "replace", True),
 }

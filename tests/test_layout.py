@@ -16,7 +16,7 @@ LAYERS: list[set[str]] = [
     {"json_file", "vocab_types", "tokenizer_json", "tokenizer_folder", "vocab"},
     {"automaton"},
     {"arrow_text", "tokenizer"},
-    {"parquet", "storage", "io", "transforms"},
+    {"parquet", "parquet_writer", "storage", "io", "transforms"},
     {"cli"},
 ]
 # In plain Python, for reading: it takes nothing from the rest.

@@ -12,7 +12,7 @@ import pytest
 from tokenizers import Tokenizer as HF
 
 import beam_wordpiece as bw
-from beam_wordpiece import io, parquet
+from beam_wordpiece import io, parquet, parquet_writer
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import ConfigError, InputError
 from beam_wordpiece.io import FileResult
@@ -219,6 +219,30 @@ def test_short_rows_are_read_in_large_portions(tmp_path: Path) -> None:
     assert len(batches) < 20
 
 
+def test_dictionaries_are_looked_at_again_where_row_groups_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short, long = [f"text {row % 10}" for row in range(1000)], ["x" * 2_000_000 + str(row % 2) for row in range(1000)]
+    with pq.ParquetWriter(tmp_path / "in.parquet", pa.schema([("text", pa.string())])) as writer:
+        for texts in (short, short, short, long, short):
+            writer.write_table(pa.table({"text": pa.array(texts).dictionary_encode().cast(pa.string())}))
+    looked_at = []
+    sample = parquet._sampled_bytes_per_row
+
+    def counted(reader: pq.ParquetFile, group: int, column: str) -> float:
+        looked_at.append(group)
+        return sample(reader, group, column)
+
+    monkeypatch.setattr(parquet, "_sampled_bytes_per_row", counted)
+    with io.open_file(str(tmp_path / "in.parquet")) as file:
+        reader = parquet.open_parquet(file, "in")
+        sizes = parquet._RowSizes(reader)
+        found = [sizes.of(group) for group in range(reader.num_row_groups)]
+    assert looked_at == [0, 3, 4]
+    assert found[0] == found[1] == found[2] == found[4] < 100
+    assert found[3] > 2_000_000
+
+
 # Bad input ----------------------------------------------------------------------------------------------------------
 
 
@@ -310,13 +334,13 @@ def test_text_that_is_not_utf_8(tmp_path: Path, run: Run, hf: HF) -> None:
 
 def test_an_input_that_changes_while_it_is_read(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus.write(tmp_path, {"in.parquet": 5})
-    write = parquet.TokenWriter.write
+    write = parquet_writer.TokenWriter.write
 
-    def write_and_change(self: parquet.TokenWriter, table: pa.Table) -> None:
+    def write_and_change(self: parquet_writer.TokenWriter, table: pa.Table) -> None:
         os.utime(tmp_path / "in.parquet", (1, 1))
         write(self, table)
 
-    monkeypatch.setattr(parquet.TokenWriter, "write", write_and_change)
+    monkeypatch.setattr(parquet_writer.TokenWriter, "write", write_and_change)
     refused(tmp_path, run, "was changed while it was read")
 
 
@@ -325,8 +349,8 @@ def test_an_encoding_that_this_pyarrow_lacks(tmp_path: Path, run: Run, monkeypat
         raise pa.ArrowNotImplementedError("no such encoding")
 
     corpus.write(tmp_path, {"in.parquet": 5})
-    monkeypatch.setattr(parquet, "_leaf_columns", lambda schema: ("ids", []))
-    monkeypatch.setattr(parquet.pq, "ParquetWriter", refuse)
+    monkeypatch.setattr(parquet_writer, "_leaf_columns", lambda schema: ("ids", []))
+    monkeypatch.setattr(parquet_writer.pq, "ParquetWriter", refuse)
     with pytest.raises(ConfigError, match=r"cannot write byte_stream_split with zstd \(no such encoding\)"):
         run()
     assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]

@@ -271,13 +271,30 @@ def test_an_output_that_cannot_be_written_keeps_no_other_from_being_done(
     assert sorted(corpus.files(tmp_path / "out")) == ["a.parquet", "b.parquet", "d.parquet", "x"]
 
 
-def test_files_are_spread_over_the_workers_once(tmp_path: Path, job: list[str]) -> None:
+@pytest.mark.parametrize("workers", ["one", "several"])
+def test_files_are_spread_over_the_workers_once(tmp_path: Path, job: list[str], workers: str) -> None:
     config, _, _ = tokenize_parquet.parse(job)
     pipeline = beam.Pipeline(runner="FnApiRunner", options=PipelineOptions([]))
-    tokenize_parquet.build(pipeline, [FileTask(str(row), f"out{row}") for row in range(3)], "a.bwp", config)
+    tasks = [FileTask(str(row), f"out{row}") for row in range(3)]
+    tokenize_parquet.build(pipeline, tasks, "a.bwp", config, spread=workers != "one")
     steps = pipeline.to_runner_api().components.transforms.values()
     reshuffles = [step.unique_name for step in steps if step.spec.urn == common_urns.composites.RESHUFFLE.urn]
-    assert reshuffles == ["TokenizeFiles/Spread"]
+    assert reshuffles == ([] if workers == "one" else ["TokenizeFiles/Spread"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "one"),
+    [
+        ([], True),
+        (["--runner=DirectRunner", "--direct_num_workers=1"], True),
+        (["--direct_running_mode=multi_processing", "--direct_num_workers=2"], False),
+        (["--direct_running_mode=multi_processing", "--direct_num_workers=0"], False),
+        (["--runner=FlinkRunner"], False),
+        (["--runner=PortableRunner", "--environment_type=LOOPBACK"], False),
+    ],
+)
+def test_one_worker_here_is_told_from_several(flags: list[str], one: bool) -> None:
+    assert driver.has_one_worker(driver.beam_options(flags)) == one
 
 
 def test_an_error_that_comes_back_as_a_traceback_is_said_in_its_sentence(
@@ -326,18 +343,18 @@ def test_the_command_as_a_process(tmp_path: Path, job: list[str]) -> None:
 def test_ctrl_c_leaves_what_is_done(
     tmp_path: Path, job: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from beam_wordpiece import parquet
+    from beam_wordpiece import parquet_writer
 
-    write, calls = parquet.TokenWriter.write, []
+    write, calls = parquet_writer.TokenWriter.write, []
 
-    def interrupted(self: parquet.TokenWriter, table: pa.Table) -> None:
+    def interrupted(self: parquet_writer.TokenWriter, table: pa.Table) -> None:
         calls.append(table)
         if len(calls) == 2:
             raise KeyboardInterrupt
         write(self, table)
 
     corpus.write(tmp_path / "in", {"a.parquet": 5, "b.parquet": 5})
-    monkeypatch.setattr(parquet.TokenWriter, "write", interrupted)
+    monkeypatch.setattr(parquet_writer.TokenWriter, "write", interrupted)
     fails(job, 130, "interrupted; the files that are done stay", capfd)
     assert len(corpus.files(tmp_path / "out")) == 1
 

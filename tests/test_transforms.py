@@ -23,7 +23,7 @@ from apache_beam.typehints.decorators import TypeCheckError
 from tokenizers import Tokenizer as HF
 
 import beam_wordpiece as bw
-from beam_wordpiece import io, parquet, transforms
+from beam_wordpiece import io, parquet_writer, transforms
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.io import FileTask
 from pipelines import driver
@@ -220,14 +220,14 @@ def test_a_file_that_fails_keeps_no_other_from_being_done(tmp_path: Path, path: 
 def test_outputs_that_cannot_be_written_are_named_and_all_others_written(
     tmp_path: Path, path: str, pipeline: beam.Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: parquet.TokenWriter, table: pa.Table) -> None:
+    def full(self: parquet_writer.TokenWriter, table: pa.Table) -> None:
         if table.num_rows == 7:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         write(self, table)
 
     corpus.write(tmp_path / "in", {"a.parquet": 10, "b.parquet": 7, "c.parquet": 10, "d.parquet": 10})
-    write = parquet.TokenWriter.write
-    monkeypatch.setattr(parquet.TokenWriter, "write", full)
+    write = parquet_writer.TokenWriter.write
+    monkeypatch.setattr(parquet_writer.TokenWriter, "write", full)
     corpus.touch(tmp_path, "out/file")
     tasks = [task._replace(output=task.output.replace("out/c", "out/file/c")) for task in tasks_of(tmp_path)]
     _ = pipeline | beam.Create(tasks) | bw.TokenizeFiles(path)

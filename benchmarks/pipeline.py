@@ -1,0 +1,146 @@
+"""The whole pipeline beside what people write by hand, in CPU seconds: Parquet with text in, Parquet with ids out.
+
+    python -m benchmarks.pipeline --corpus corpus.parquet --vocabulary tokenizer.json [--datasets] [--workers 2]
+
+Each contender is a process of its own and is charged for all of its CPU time, its children included. Two figures come
+out: that of the process, and what is left without the CPU of the same process over a file of one row, which is imports,
+the vocabulary and Beam's set-up: paid once a job, not once a file. Contenders take turns; the median of the rounds
+counts. The pipeline's flags may be added, as in `-- --compression lz4`.
+
+`--copies N`: all of them over N copies of the corpus. That flatters those who keep words that they have seen.
+`--workers N`: also the wall time of N worker processes beside that of one, over N copies.
+Needs the package with Beam, nanotoken, and for --datasets HuggingFace's datasets and tokenizers. The column is `text`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass
+class Contender:
+    """One way to do the job, and what was measured of it: CPU seconds, and bytes of output."""
+
+    name: str
+    cpu: list[float] = field(default_factory=list)
+    start_up: list[float] = field(default_factory=list)
+    size: int = 0
+
+    @property
+    def total(self) -> float:
+        return statistics.median(self.cpu)
+
+    @property
+    def work(self) -> float:
+        return self.total - statistics.median(self.start_up)
+
+
+def run(command: list[str]) -> tuple[float, float]:
+    """CPU seconds and wall seconds of a process and its children. Raises CalledProcessError where it fails."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    wall, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        sys.stderr.write(done.stderr)
+        done.check_returncode()
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
+
+
+def command_of(name: str, inputs: Path, vocabulary: str, output: Path, flags: list[str]) -> list[str]:
+    """The command of a contender over all files of a folder."""
+    if name == "pipeline":
+        files = ["--input", str(inputs / "*.parquet"), "--output", str(output), "--tokenizer", vocabulary]
+        return [sys.executable, "-m", "pipelines.tokenize_parquet", *files, *flags]
+    files = ["--input", str(inputs), "--output", str(output), "--vocabulary", vocabulary]
+    return [sys.executable, "-m", "benchmarks.loops", name, *files]
+
+
+def input_folder(folder: Path, corpus: str, copies: int) -> Path:
+    """A folder with links to the corpus."""
+    folder.mkdir()
+    for number in range(copies):
+        os.symlink(os.path.abspath(corpus), folder / f"{number}.parquet")
+    return folder
+
+
+def one_row_folder(folder: Path, corpus: str) -> Path:
+    """A folder with a file of the first row of the corpus."""
+    folder.mkdir()
+    batch = next(pq.ParquetFile(corpus).iter_batches(1))
+    with pq.ParquetWriter(folder / "0.parquet", batch.schema) as writer:
+        writer.write_batch(batch)
+    return folder
+
+
+def compare(folder: Path, arguments: argparse.Namespace) -> None:
+    """Print the CPU seconds of all contenders."""
+    vocabulary = os.path.abspath(arguments.vocabulary)
+    full, tiny = input_folder(folder / "full", arguments.corpus, arguments.copies), folder / "tiny"
+    one_row_folder(tiny, arguments.corpus)
+    names = ["pipeline", "bare", "nanotoken", *["datasets"] * arguments.datasets]
+    contenders = [Contender(name) for name in names]
+    for turn in range(arguments.rounds):
+        for one in contenders:
+            if one.name == "datasets" and turn > 0:
+                continue  # a minute for 100 MB, and far from all others
+            for inputs, seconds in ((tiny, one.start_up), (full, one.cpu)):
+                with tempfile.TemporaryDirectory(dir=folder) as output:
+                    seconds.append(run(command_of(one.name, inputs, vocabulary, Path(output), arguments.flags))[0])
+                    one.size = sum(path.stat().st_size for path in Path(output).glob("*.parquet"))
+    print(
+        f"{'CPU seconds':12s}{'process':>9s}{'start-up':>10s}{'corpus':>9s}{'MB':>8s}   pipeline / it: process, corpus"
+    )
+    ours = contenders[0]
+    for one in contenders:
+        ratios = f"{ours.total / one.total:12.3f}{ours.work / one.work:9.3f}"
+        start_up = statistics.median(one.start_up)
+        print(f"{one.name:12s}{one.total:9.2f}{start_up:10.2f}{one.work:9.2f}{one.size / 1e6:8.2f}{ratios}")
+
+
+def compare_workers(folder: Path, arguments: argparse.Namespace) -> None:
+    """Print how much sooner several worker processes are done than one."""
+    full = input_folder(folder / "several", arguments.corpus, arguments.workers * arguments.copies)
+    walls: dict[int, list[float]] = {1: [], arguments.workers: []}
+    for _ in range(arguments.rounds):
+        for workers, seconds in walls.items():
+            beam = ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
+            with tempfile.TemporaryDirectory(dir=folder) as output:
+                flags = [*arguments.flags, *beam]
+                command = command_of("pipeline", full, os.path.abspath(arguments.vocabulary), Path(output), flags)
+                seconds.append(run(command)[1])
+    one, several = (statistics.median(seconds) for seconds in walls.values())
+    print(f"wall seconds: one worker {one:.2f}, {arguments.workers} workers {several:.2f}: {one / several:.2f} x")
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", required=True, help="a Parquet file with a column text")
+    parser.add_argument("--vocabulary", required=True, help="a tokenizer.json")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--copies", type=int, default=1)
+    parser.add_argument("--datasets", action="store_true", help="also HuggingFace datasets, once")
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("flags", nargs="*", help="flags of the pipeline, after --")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        compare(Path(folder), arguments)
+        if arguments.workers:
+            compare_workers(Path(folder), arguments)
+
+
+if __name__ == "__main__":
+    main()
