@@ -91,7 +91,7 @@ SETTINGS = (
         "encoding",
         "text",
         "the Parquet encoding of input_ids: 'byte_stream_split' is small and quick (default) and wants a reader such "
-        "as pyarrow 16.1, DuckDB 2.0 or polars 2.1; 'dictionary' and 'plain' are for older ones",
+        "as pyarrow 16.1, DuckDB 2.0 or polars 1.20; 'dictionary' is for older ones and for Spark, 'plain' for any",
         choices=("byte_stream_split", "dictionary", "plain"),
     ),
     Setting(
