@@ -49,9 +49,9 @@ def loop(source: Path, target: Path, encode: Callable[[pa.ChunkedArray], pa.Arra
     file = pq.ParquetFile(source, pre_buffer=False)
     others = [field for field in file.schema_arrow if field.name != TEXT]
     schema = pa.schema([*others, pa.field("input_ids", pa.list_(pa.int32()))])
-    # So many rows that a batch has about 256 KB, as the pipeline reads them.
+    # So many rows that a batch has about 512 KB, as the pipeline reads them.
     encoded = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups))
-    rows = max(1, (256 << 10) * file.metadata.num_rows // max(1, encoded))
+    rows = max(1, (512 << 10) * file.metadata.num_rows // max(1, encoded))
     pending: list[pa.Table] = []
     with pq.ParquetWriter(target, schema, **writing) as writer:
         for table in blocks(file, rows):
@@ -86,6 +86,7 @@ def bare(vocabulary: str) -> Job:
             use_dictionary=names,
             column_encoding={"input_ids.list.element": "BYTE_STREAM_SPLIT"},
             write_statistics=names,
+            write_batch_size=16 << 10,
         )
 
     return job

@@ -8,7 +8,8 @@ the vocabulary and Beam's set-up: paid once a job, not once a file. Contenders t
 counts. The pipeline's flags may be added, as in `-- --compression lz4`.
 
 `--copies N`: all of them over N copies of the corpus. That flatters those who keep words that they have seen.
-`--workers N`: also the wall time of N worker processes beside that of one, over N copies.
+`--workers N`: also the wall time of N worker processes beside that of one, over N times as many copies. Workers import
+Beam after the process that starts them has done so: give enough copies that this is small beside the work.
 Needs the package with Beam, nanotoken, and for --datasets HuggingFace's datasets and tokenizers. The column is `text`.
 """
 
@@ -113,16 +114,20 @@ def compare(folder: Path, arguments: argparse.Namespace) -> None:
 def compare_workers(folder: Path, arguments: argparse.Namespace) -> None:
     """Print how much sooner several worker processes are done than one."""
     full = input_folder(folder / "several", arguments.corpus, arguments.workers * arguments.copies)
-    walls: dict[int, list[float]] = {1: [], arguments.workers: []}
+    walls: dict[tuple[int, Path], list[float]] = {
+        (workers, inputs): [] for workers in (1, arguments.workers) for inputs in (folder / "tiny", full)
+    }
     for _ in range(arguments.rounds):
-        for workers, seconds in walls.items():
+        for (workers, inputs), seconds in walls.items():
             beam = ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
             with tempfile.TemporaryDirectory(dir=folder) as output:
                 flags = [*arguments.flags, *beam]
-                command = command_of("pipeline", full, os.path.abspath(arguments.vocabulary), Path(output), flags)
+                command = command_of("pipeline", inputs, os.path.abspath(arguments.vocabulary), Path(output), flags)
                 seconds.append(run(command)[1])
-    one, several = (statistics.median(seconds) for seconds in walls.values())
-    print(f"wall seconds: one worker {one:.2f}, {arguments.workers} workers {several:.2f}: {one / several:.2f} x")
+    ones, one, severals, several = (statistics.median(seconds) for seconds in walls.values())
+    times = f"one worker {one:.2f} ({ones:.2f} start-up), {arguments.workers} workers {several:.2f} ({severals:.2f})"
+    ratios = f"{one / several:.2f} x, {(one - ones) / (several - severals):.2f} x without start-up"
+    print(f"wall seconds: {times}: {ratios}")
 
 
 def main() -> None:
