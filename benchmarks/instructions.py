@@ -1,4 +1,4 @@
-"""How many instructions a byte of text costs, counted by callgrind: a figure that no other program on the machine moves.
+"""How many instructions a byte of text costs, counted by callgrind: figures that the machine's noise does not move.
 
     python -m benchmarks.instructions             # compare with the recorded figures
     python -m benchmarks.instructions --record    # write those of this working copy
@@ -45,19 +45,9 @@ def require_tools() -> None:
 
 def build() -> Path:
     """Compile the example and return its path. Raises CalledProcessError, with what cargo said on standard error."""
-    command = [
-        "cargo",
-        "build",
-        "--release",
-        "--locked",
-        "--quiet",
-        "--message-format=json",
-        "--manifest-path",
-        MANIFEST,
-    ]
-    built = subprocess.run(
-        [*command, "-p", "wordpiece", "--example", "instructions"], stdout=subprocess.PIPE, check=True
-    )
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "--message-format=json"]
+    example = [f"--manifest-path={MANIFEST}", "--package=wordpiece", "--example=instructions"]
+    built = subprocess.run([*command, *example], stdout=subprocess.PIPE, check=True)
     messages = [json.loads(line) for line in built.stdout.splitlines()]
     (executable,) = {message["executable"] for message in messages if message.get("executable")}
     return Path(executable)
@@ -112,10 +102,11 @@ def differences(level: str, figures: Figures) -> list[str]:
     expected: Figures = recorded()["instructions_per_byte"][level]
     if expected.keys() != figures.keys():
         return [f"{level}: {', '.join(expected)} are recorded and {', '.join(figures)} were counted"]
+    changes = {kind: figure / expected[kind] - 1 for kind, figure in figures.items()}
     return [
-        f"{level}, {kind}: {figure} instructions a byte, {figure / expected[kind] - 1:+.0%} of the recorded {expected[kind]}"
-        for kind, figure in figures.items()
-        if abs(figure / expected[kind] - 1) > TOLERANCE
+        f"{level}, {kind}: {figures[kind]} instructions a byte, {change:+.0%} of the recorded {expected[kind]}"
+        for kind, change in changes.items()
+        if abs(change) > TOLERANCE
     ]
 
 
