@@ -3,6 +3,7 @@
 //! The C data interface says nothing of the sizes of buffers and checks nothing: offsets are checked here, before any
 //! text is looked at, and the kernel checks the text.
 
+use crate::pool::Pool;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::{Array, GenericListArray, Int32Array, OffsetSizeTrait};
 use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
@@ -160,19 +161,19 @@ pub struct EncodedColumn {
 
 impl EncodedColumn {
     /// The column: a list, or a large list where 32-bit offsets do not hold the ids.
-    pub fn new(encoded: Encoded, texts: &Texts) -> EncodedColumn {
+    pub fn new(encoded: Encoded, texts: &Texts, pool: &Arc<Pool>) -> EncodedColumn {
         let validity = texts.validity();
         let fits = i32::try_from(encoded.ids.len()).is_ok();
-        let data = if fits { list::<i32>(encoded, validity) } else { list::<i64>(encoded, validity) };
+        let data = if fits { list::<i32>(encoded, validity, pool) } else { list::<i64>(encoded, validity, pool) };
         EncodedColumn { data }
     }
 }
 
-fn list<T: OffsetSizeTrait>(encoded: Encoded, validity: Option<NullBuffer>) -> ArrayData {
+fn list<T: OffsetSizeTrait>(encoded: Encoded, validity: Option<NullBuffer>, pool: &Arc<Pool>) -> ArrayData {
     let offsets: Vec<T> =
         std::iter::once(T::default()).chain(encoded.ends.iter().map(|&end| T::usize_as(end as usize))).collect();
     let count = encoded.ids.len();
-    let ids = Int32Array::new(ScalarBuffer::new(Buffer::from_vec(encoded.ids), 0, count), None);
+    let ids = Int32Array::new(ScalarBuffer::new(pool.lend(encoded.ids), 0, count), None);
     let item = Arc::new(Field::new_list_field(DataType::Int32, true));
     GenericListArray::<T>::new(item, OffsetBuffer::new(offsets.into()), Arc::new(ids), validity).into_data()
 }

@@ -4,8 +4,10 @@
 //! Python as a BaseException, which nobody catches, so it becomes a RuntimeError here.
 
 mod arrow;
+mod pool;
 
 use arrow::{EncodedColumn, Texts};
+use pool::Pool;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -175,6 +177,7 @@ struct Encoder {
     /// Buffers of calls that have ended. A lock that is held (by another thread, or for ever in a forked child) only
     /// means that new ones are made.
     idle: Mutex<Vec<Workspace>>,
+    pool: Arc<Pool>,
 }
 
 impl Encoder {
@@ -195,7 +198,7 @@ impl Encoder {
     #[pyo3(signature = (automaton, *, add_special_tokens, strict))]
     fn new(py: Python<'_>, automaton: &Automaton, add_special_tokens: bool, strict: bool) -> PyResult<Encoder> {
         let options = EncodeOptions { add_special_tokens, strict, level: level(py)? };
-        Ok(Encoder { kernel: automaton.kernel.clone(), options, idle: Mutex::default() })
+        Ok(Encoder { kernel: automaton.kernel.clone(), options, idle: Mutex::default(), pool: Arc::default() })
     }
 
     fn encode(&self, py: Python<'_>, text: &str) -> PyResult<Vec<u32>> {
@@ -212,22 +215,21 @@ impl Encoder {
         arrays: Vec<Bound<'py, PyAny>>,
     ) -> PyResult<(EncodedColumn, Bound<'py, PyDict>)> {
         let texts = guard(|| Texts::import(&arrays))??;
+        let bytes = texts.bytes();
         let encoded = run(py, || {
-            let mut out = Encoded::default();
-            self.encode_texts(texts.iter(), &mut out)?;
-            let unk_id = self.kernel.unk_id();
-            let unknowns = out.ids.iter().filter(|&&id| id == unk_id).count();
-            Ok::<_, Error>((out, unknowns))
+            // English has an id for every four or five bytes; a buffer that is too small grows.
+            let mut out = Encoded { ids: self.pool.take(bytes / 4), ..Encoded::default() };
+            self.encode_texts(texts.iter(), &mut out).map(|()| out)
         })?;
-        let (out, unknowns) = encoded.map_err(|error| kernel_error(py, error))?;
+        let out = encoded.map_err(|error| kernel_error(py, error))?;
         let counts = PyDict::new(py);
         counts.set_item("documents", texts.rows())?;
         counts.set_item("nulls", texts.nulls())?;
-        counts.set_item("bytes", texts.bytes())?;
+        counts.set_item("bytes", bytes)?;
         counts.set_item("tokens", out.ids.len())?;
-        counts.set_item("unknowns", unknowns)?;
+        counts.set_item("unknowns", out.unknowns)?;
         counts.set_item("invalid", out.invalid)?;
-        let column = run(py, || EncodedColumn::new(out, &texts))?;
+        let column = run(py, || EncodedColumn::new(out, &texts, &self.pool))?;
         Ok((column, counts))
     }
 }

@@ -1,6 +1,7 @@
 //! A chunk: about 16 KB of normalized text of one document or many, and where its words are.
 
 use crate::code_points::{Class, Output};
+use crate::normalizer::BLOCK;
 use crate::simd::{Mask, Simd};
 use crate::utf8;
 
@@ -93,6 +94,16 @@ impl Chunk {
         self.ends.resize(size, 0);
     }
 
+    /// Put empty words behind those that are complete.
+    pub fn pad_words(&mut self, count: usize) {
+        self.reserve(0);
+        // A word that is open has its start there.
+        let open = self.starts[self.ended];
+        self.starts[self.ended..self.ended + count].fill(0);
+        self.ends[self.ended..self.ended + count].fill(0);
+        self.starts[self.ended] = open;
+    }
+
     /// Number of words that are complete.
     pub fn words(&self) -> usize {
         self.ended
@@ -128,6 +139,23 @@ impl Chunk {
         self.begun += starts.count_ones() as usize;
         self.ended += ends.count_ones() as usize;
         self.len += count as usize;
+    }
+
+    /// Add a block of ASCII that stays whole. The caller has reserved room.
+    #[inline(always)]
+    pub fn emit_whole<S: Simd>(&mut self, simd: S, block: S::Block, word: Mask, isolated: Mask) {
+        let before = word << 1 | self.in_word;
+        let starts = word & !before | isolated;
+        let ends = before & !word | isolated << 1 | self.after_isolated;
+        self.in_word = word >> 63;
+        self.after_isolated = isolated >> 63;
+        let base = self.len as u32;
+        simd.store(block, window(&mut self.bytes, self.len));
+        simd.positions(starts, base, window(&mut self.starts, self.begun));
+        simd.positions(ends, base, window(&mut self.ends, self.ended));
+        self.begun += starts.count_ones() as usize;
+        self.ended += ends.count_ones() as usize;
+        self.len += BLOCK;
     }
 
     /// Add one character.

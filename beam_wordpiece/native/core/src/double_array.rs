@@ -57,6 +57,8 @@ impl Packed {
 
 /// Entries at the end of the pool that no list uses, so that a vector may be loaded from the place of any list.
 pub const POOL_PADDING: usize = 16;
+/// Units at most, so that the place of each in bytes is a 32-bit number.
+pub const MOST_UNITS: usize = 1 << 28;
 /// Unit of the root `r`. Unit 0 stays unused.
 pub const ROOT_UNIT: u32 = 1;
 /// The code of a code point that is on no edge: a surrogate, so no text contains it.

@@ -5,6 +5,7 @@ use crate::chunk::Chunk;
 use crate::error::Error;
 use crate::exact::Exact;
 use crate::lookup::Lookup;
+use crate::merge::merge;
 use crate::normalizer::{Position, Stop, normalize};
 use crate::simd::{Level, Simd};
 use crate::walk::Pieces;
@@ -27,6 +28,8 @@ pub struct Encoded {
     pub ids: Vec<u32>,
     /// End of the ids of each text.
     pub ends: Vec<u64>,
+    /// How many of the ids are that of the unknown token.
+    pub unknowns: usize,
     /// Texts in which invalid UTF-8 was replaced.
     pub invalid: usize,
 }
@@ -148,33 +151,19 @@ impl Job<'_> {
         chunk.end_isolated();
         simd.run(
             #[inline(always)]
-            |simd| {
-                lookup.run(simd, &self.tables, chunk);
-                pieces.run(simd, &self.tables, chunk, &lookup.misses);
-            },
+            |simd| simd.look_up(&self.tables, chunk, lookup),
         );
-        merge(lookup, pieces, text_ends, out);
+        simd.run(
+            #[inline(always)]
+            |simd| pieces.run(simd, &self.tables, chunk, &lookup.missed),
+        );
+        let unk_id = self.tables.parameters.unk_id;
+        simd.run(
+            #[inline(always)]
+            |_| merge(lookup, chunk.words(), pieces, unk_id, text_ends, out),
+        );
         text_ends.clear();
         // Four bytes a character at most: so many bytes have more characters than a word may.
         chunk.carry_open_word(4 * self.tables.parameters.max_input_chars_per_word as usize);
     }
-}
-
-/// The fourth pass: ids of found words and pieces of the others in the order of the words, and the ends of texts.
-fn merge(lookup: &Lookup, pieces: &Pieces, text_ends: &[u32], out: &mut Encoded) {
-    let mut text_ends = text_ends.iter().copied().peekable();
-    let mut word = 0;
-    for (number, &miss) in lookup.misses.iter().enumerate() {
-        // A text that ends after word `miss` ends after its pieces.
-        while let Some(at) = text_ends.next_if(|&at| at <= miss) {
-            out.ends.push((out.ids.len() + at as usize - word) as u64);
-        }
-        out.ids.extend_from_slice(&lookup.ids[word..miss as usize]);
-        out.ids.extend_from_slice(pieces.of(number));
-        word = miss as usize + 1;
-    }
-    for at in text_ends {
-        out.ends.push((out.ids.len() + at as usize - word) as u64);
-    }
-    out.ids.extend_from_slice(&lookup.ids[word..]);
 }

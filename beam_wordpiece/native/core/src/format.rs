@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// First bytes of every automaton file.
 const MAGIC: [u8; 8] = *b"BeamWP\r\n";
 /// Version of the format; a file of another version has to be compiled again.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Alignment of sections in the file, and of the file in memory.
 const ALIGNMENT: usize = 64;
 

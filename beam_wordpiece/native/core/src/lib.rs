@@ -8,7 +8,7 @@
 //! - what it is compiled to: `trie`, `failure`, `double_array`, `word_table`, put together by `compile`
 //! - the file: `format`, and `automaton` with `tokens` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `wide`, `added`, `exact`), `lookup`, `walk`
-//!   (with `lanes`), and `encoder`, which also merges
+//!   (with `walk_lanes`), and `encoder`, which also merges
 //! - levels of vector instructions: `simd`
 
 pub mod added;
@@ -23,8 +23,8 @@ pub mod error;
 pub mod exact;
 pub mod failure;
 pub mod format;
-pub mod lanes;
 pub mod lookup;
+pub mod merge;
 pub mod normalizer;
 pub mod options;
 pub mod profile;
@@ -34,5 +34,6 @@ pub mod trie;
 pub mod utf8;
 pub mod validate;
 pub mod walk;
+pub mod walk_lanes;
 pub mod wide;
 pub mod word_table;

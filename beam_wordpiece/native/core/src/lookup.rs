@@ -2,16 +2,18 @@
 
 use crate::automaton::Tables;
 use crate::chunk::Chunk;
-use crate::simd::Simd;
-use crate::word_table::key_bytes;
+use crate::simd::lanes::{Lanes, MOST_LANES};
+use crate::word_table::{WordTable, key_bytes};
 
 /// What the words of a chunk were found to be.
 #[derive(Debug, Default)]
 pub struct Lookup {
-    /// Id of each word; of those in `misses` it means nothing.
+    /// Id of each word, with room for a vector behind the last; of those that were missed it means nothing.
     pub ids: Vec<u32>,
-    /// Words that were not found, in their order.
-    pub misses: Vec<u32>,
+    /// Words that were not found: bit `i % 64` of element `i / 64` for word `i`.
+    pub missed: Vec<u64>,
+    /// Words that were not found because they are too long for the first table, though not for the second.
+    long: Vec<u32>,
 }
 
 /// Masks of the first 0 to 16 bytes of a key, as two numbers.
@@ -34,57 +36,187 @@ fn load(bytes: &[u8], at: usize) -> [u64; 2] {
     [both as u64, (both >> 64) as u64]
 }
 
+/// Different lengths of the words that fit the second table and not the first.
+const LONG_LENGTHS: usize = key_bytes(4) - key_bytes(2);
+
 /// Words that are hashed before the first of them is compared, so that their loads from the table overlap.
-const BATCH: usize = 64;
+const BATCH: usize = 128;
 
 impl Lookup {
-    /// Look up every complete word of a chunk.
+    /// Look up every complete word of a chunk, a vector of words at a time.
     #[inline(always)]
-    pub fn run<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &Chunk) {
-        let words = chunk.words();
-        self.ids.resize(words, 0);
-        self.misses.resize(words, 0);
-        let mut missed = 0;
-        let (starts, ends) = (&chunk.starts[..words], &chunk.ends[..words]);
-        let mut keys = [([0; 2], 0); BATCH];
+    pub fn run_in_lanes<L: Lanes>(&mut self, lanes: L, tables: &Tables<'_>, chunk: &mut Chunk) {
+        let words = self.begin(chunk);
+        let mut long = 0;
+        let mut batch = Batch::new();
         for first in (0..words).step_by(BATCH) {
             let end = (first + BATCH).min(words);
-            for ((&start, &end), key) in starts[first..end].iter().zip(&ends[first..end]).zip(&mut keys) {
-                let (start, length) = (start as usize, end.wrapping_sub(start) as usize);
+            for i in (first..end).step_by(L::COUNT) {
+                batch.hash(lanes, &tables.words, chunk, i, i - first);
+            }
+            for i in (first..end).step_by(L::COUNT) {
+                batch.displace(lanes, &tables.words, i - first);
+            }
+            for i in (first..end).step_by(L::COUNT) {
+                let (values, unequal) = batch.probe(lanes, &tables.words, i - first);
+                lanes.store(values, &mut self.ids[i..]);
+                let is_word = u32::MAX >> (32 - L::COUNT.min(words - i));
+                self.missed[i / 64] |= u64::from(lanes.bits(unequal) & is_word) << (i % 64);
+                let is_long = lanes.bits(batch.long(lanes, i - first)) & is_word;
+                let numbers = lanes.add(lanes.load(&NUMBERS), lanes.splat(i as u32));
+                lanes.compress(numbers, is_long, &mut self.long[long..]);
+                long += is_long.count_ones() as usize;
+            }
+        }
+        self.look_up_long(tables, chunk, long);
+    }
+
+    /// Look up every complete word of a chunk, one after the other.
+    pub fn run_each(&mut self, tables: &Tables<'_>, chunk: &mut Chunk) {
+        let words = self.begin(chunk);
+        let mut long = 0;
+        let (starts, ends) = (&chunk.starts[..words], &chunk.ends[..words]);
+        let mut keys = [([0; 2], 0); 64];
+        for (first, missed) in (0..words).step_by(64).zip(&mut self.missed) {
+            let end = (first + 64).min(words);
+            for ((i, &start), key) in (first..end).zip(&starts[first..end]).zip(&mut keys) {
+                let (start, length) = (start as usize, ends[i].wrapping_sub(start) as usize);
                 // A longer word gets the empty key, which is in no table.
                 let mask = KEY_MASKS[if length > key_bytes(2) { 0 } else { length }];
                 let word = load(&chunk.bytes, start);
                 key.0 = [word[0] & mask[0], word[1] & mask[1]];
                 key.1 = tables.words.slot(&key.0);
-                simd.prefetch(&tables.words.slots[key.1]);
-            }
-            for (i, (key, slot)) in (first..end).zip(&keys) {
-                let value = tables.words.value_at(*slot, key);
-                self.ids[i] = value.unwrap_or_default();
                 // Written whether it is one or not: a branch here would often be mispredicted.
-                self.misses[missed] = i as u32;
-                missed += usize::from(value.is_none());
+                self.long[long] = i as u32;
+                long += usize::from(length.wrapping_sub(key_bytes(2) + 1) < LONG_LENGTHS);
+            }
+            for (i, (key, slot)) in keys[..end - first].iter().enumerate() {
+                let value = tables.words.value_at(*slot, key);
+                self.ids[first + i] = value.unwrap_or_default();
+                *missed |= u64::from(value.is_none()) << i;
             }
         }
-        self.misses.truncate(missed);
-        self.look_up_long(tables, chunk);
+        self.look_up_long(tables, chunk, long);
     }
 
-    /// Look up the words among the misses that are longer than a key of the first table and fit the second.
-    fn look_up_long(&mut self, tables: &Tables<'_>, chunk: &Chunk) {
-        let ids = &mut self.ids;
-        self.misses.retain(|&miss| {
-            let (start, end) = (chunk.starts[miss as usize] as usize, chunk.ends[miss as usize] as usize);
+    /// Make room for a whole last vector of words; gives the number of words.
+    fn begin(&mut self, chunk: &mut Chunk) -> usize {
+        let words = chunk.words();
+        chunk.pad_words(MOST_LANES);
+        let room = words + MOST_LANES;
+        if self.ids.len() < room {
+            self.ids.resize(room * 2, 0);
+            self.long.resize(room * 2, 0);
+        }
+        self.missed.clear();
+        self.missed.resize(words.div_ceil(64), 0);
+        words
+    }
+
+    /// Look up the long words in the second table.
+    fn look_up_long(&mut self, tables: &Tables<'_>, chunk: &Chunk, count: usize) {
+        for &word in &self.long[..count] {
+            let word = word as usize;
+            let (start, end) = (chunk.starts[word] as usize, chunk.ends[word] as usize);
             let length = end.wrapping_sub(start);
-            if length <= key_bytes(2) || length > key_bytes(4) {
-                return true;
-            }
             let ([a, b], [c, d]) = (load(&chunk.bytes, start), load(&chunk.bytes, start + 16));
-            let mask = KEY_MASKS[length.saturating_sub(16)];
-            let low = KEY_MASKS[length.min(16)];
-            let value = tables.long_words.get(&[a & low[0], b & low[1], c & mask[0], d & mask[1]]);
-            ids[miss as usize] = value.unwrap_or_default();
-            value.is_none()
-        });
+            let (low, high) = (KEY_MASKS[length.min(16)], KEY_MASKS[length.saturating_sub(16).min(16)]);
+            let value = tables.long_words.get(&[a & low[0], b & low[1], c & high[0], d & high[1]]);
+            self.ids[word] = value.unwrap_or_default();
+            self.missed[word / 64] &= !(u64::from(value.is_some()) << (word % 64));
+        }
+    }
+}
+
+/// 0, 1, 2, …
+static NUMBERS: [u32; MOST_LANES] = {
+    let mut numbers = [0; MOST_LANES];
+    let mut i = 0;
+    while i < MOST_LANES {
+        numbers[i] = i as u32;
+        i += 1;
+    }
+    numbers
+};
+
+/// Words that are hashed and not yet compared.
+#[repr(align(64))]
+struct Batch {
+    /// The keys, their first four bytes first.
+    keys: [[u32; BATCH]; 4],
+    /// Hash of each.
+    hashes: [u32; BATCH],
+    /// First the bucket of each, then where its slot is in the table, in bytes.
+    places: [u32; BATCH],
+    /// Bytes of each.
+    lengths: [u32; BATCH],
+}
+
+impl Batch {
+    fn new() -> Batch {
+        Batch { keys: [[0; BATCH]; 4], hashes: [0; BATCH], places: [0; BATCH], lengths: [0; BATCH] }
+    }
+
+    /// Hash the words from `word` on and keep them from `at` on.
+    #[inline(always)]
+    fn hash<L: Lanes>(&mut self, lanes: L, table: &WordTable<'_, 2>, chunk: &Chunk, word: usize, at: usize) {
+        let (starts, ends) = (&chunk.starts[word..word + L::COUNT], &chunk.ends[word..word + L::COUNT]);
+        let length = lanes.sub(lanes.load(ends), lanes.load(starts));
+        lanes.store(length, &mut self.lengths[at..]);
+        let too_long = lanes.greater(length, lanes.splat(key_bytes(2) as u32));
+        // A longer word gets the empty key, which is in no table.
+        let bits = lanes.shl::<3>(lanes.select(too_long, length, lanes.splat(0)));
+        // SAFETY: a word begins in the text of the chunk, behind which there are more than 16 bytes.
+        let mut key = unsafe { lanes.gather_16(&chunk.bytes, starts) };
+        for (i, part) in key.iter_mut().enumerate() {
+            let before = lanes.splat(32 * i as u32);
+            let beyond = lanes.shl_each(lanes.splat(u32::MAX), lanes.sub(lanes.max(bits, before), before));
+            *part = lanes.without(*part, beyond);
+            lanes.store(*part, &mut self.keys[i][at..]);
+        }
+        let [a, b] = table.shape.summands.first_chunk().expect("there are four");
+        let first = lanes.fold_multiply(
+            lanes.add(key[0], lanes.splat((*a) as u32)),
+            lanes.add(key[1], lanes.splat((a >> 32) as u32)),
+        );
+        let second = lanes.fold_multiply(
+            lanes.add(key[2], lanes.splat((*b) as u32)),
+            lanes.add(key[3], lanes.splat((b >> 32) as u32)),
+        );
+        let hash = lanes.xor(first, second);
+        lanes.store(hash, &mut self.hashes[at..]);
+        lanes.store(table.shape.buckets(lanes, hash), &mut self.places[at..]);
+    }
+
+    /// Find the slots of the words from `at` on, and ask for them.
+    #[inline(always)]
+    fn displace<L: Lanes>(&mut self, lanes: L, table: &WordTable<'_, 2>, at: usize) {
+        // SAFETY: a bucket is below the number of displacements, behind which there are four bytes more.
+        let displacements = unsafe { lanes.gather_4(table.displacements, &self.places[at..]) };
+        let slots = table.shape.slots(lanes, lanes.load(&self.hashes[at..]), displacements);
+        lanes.store(lanes.shl::<4>(slots), &mut self.places[at..]);
+        lanes.prefetch(bytemuck::cast_slice(table.slots), &self.places[at..]);
+    }
+
+    /// Which words from `at` on fit the second table and not the first.
+    #[inline(always)]
+    fn long<L: Lanes>(&self, lanes: L, at: usize) -> L::Mask {
+        let shortest = lanes.splat(key_bytes(2) as u32 + 1);
+        // Shorter ones wrap around to great numbers.
+        let beyond = lanes.min(lanes.sub(lanes.load(&self.lengths[at..]), shortest), lanes.splat(i32::MAX as u32));
+        lanes.greater(lanes.splat(LONG_LENGTHS as u32), beyond)
+    }
+
+    /// Compare the words from `at` on with what the table has in their slots: the values, and where the key differs.
+    #[inline(always)]
+    fn probe<L: Lanes>(&self, lanes: L, table: &WordTable<'_, 2>, at: usize) -> (L::Vector, L::Mask) {
+        // SAFETY: a slot has 16 bytes, and its number is below the number of slots, see `Shape::slots`.
+        let slot = unsafe { lanes.gather_16(bytemuck::cast_slice(table.slots), &self.places[at..]) };
+        let mut difference = lanes.splat(0);
+        for (i, part) in slot.iter().enumerate() {
+            let here = lanes.xor(*part, lanes.load(&self.keys[i][at..]));
+            difference = lanes.or(difference, if i == 3 { lanes.and(here, lanes.splat(0xFF)) } else { here });
+        }
+        (lanes.shr::<8>(slot[3]), lanes.not_zero(difference))
     }
 }

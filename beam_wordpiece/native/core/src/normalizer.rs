@@ -13,6 +13,8 @@ use crate::wide::wide_block;
 
 /// Bytes of a block.
 pub const BLOCK: usize = 64;
+/// How far ahead text is asked for. Between two chunks the processor forgets that it was reading a text.
+const AHEAD: usize = 16384;
 /// What an invalid part of the text is read as.
 const REPLACEMENT: u32 = 0xFFFD;
 
@@ -61,8 +63,14 @@ pub fn normalize<S: Simd>(
             return Stop::Full;
         }
         chunk.reserve(0);
+        simd.prefetch(text, position.at + AHEAD);
         let rest = &text[position.at..];
         let mut block = Block::load(simd, tables, rest);
+        if block.is_plain() && position.marks.is_empty() {
+            chunk.emit_whole(simd, block.cased(simd, tables), block.ascii.word, block.ascii.isolated);
+            position.at += BLOCK;
+            continue;
+        }
         let found = block.find_token(simd, tables, text, position);
         if let Some(token) = found {
             block.length = token.start.saturating_sub(position.at);
@@ -97,14 +105,22 @@ impl<S: Simd> Block<S> {
     fn load(simd: S, tables: &Tables<'_>, rest: &[u8]) -> Block<S> {
         let bytes = match rest.first_chunk::<BLOCK>() {
             Some(bytes) => simd.load(bytes),
-            None => {
-                let mut tail = [0; BLOCK];
-                tail[..rest.len()].copy_from_slice(rest);
-                simd.load(&tail)
-            }
+            None => simd.load_part(rest),
         };
         let (non_ascii, ascii) = (simd.non_ascii(bytes), simd.classify_ascii(tables.blocks, bytes));
         Block { bytes, length: rest.len().min(BLOCK), non_ascii, ascii }
+    }
+
+    /// Whether the block is whole and holds only ASCII that is kept, with no place where an added token may begin.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.length == BLOCK && self.non_ascii | self.ascii.rare == 0
+    }
+
+    /// The bytes in the case that is wanted.
+    #[inline(always)]
+    fn cased(&self, simd: S, tables: &Tables<'_>) -> S::Block {
+        simd.change_case(self.bytes, tables.blocks.case_bit)
     }
 
     /// The first added token that begins in the block.
@@ -132,7 +148,7 @@ impl<S: Simd> Block<S> {
             let isolated = self.ascii.isolated;
             let keep = inside & !self.ascii.deleted;
             let masks = WordMasks { word: self.ascii.word, first: isolated, last: isolated, keep };
-            chunk.emit(simd, simd.change_case(self.bytes, tables.blocks.case_bit), masks);
+            chunk.emit(simd, self.cased(simd, tables), masks);
             position.at += self.length;
             return;
         }

@@ -1,7 +1,7 @@
 //! What makes a trie from a file safe to run, whatever bytes it was made of.
 
 use crate::automaton::Parameters;
-use crate::double_array::{POOL_PADDING, Packed, ROOT_UNIT, Unit};
+use crate::double_array::{MOST_UNITS, POOL_PADDING, Packed, ROOT_UNIT, Unit};
 use crate::trie::NONE;
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 pub fn validate_units(units: &[Unit], pops: &[u32], parameters: &Parameters) -> Result<(), String> {
     let block = 1usize << parameters.code_bits;
     let roots = [ROOT_UNIT, parameters.suffix_root];
-    if units.is_empty() || !units.len().is_multiple_of(block) || units.len() > NONE as usize / 2 {
+    if units.is_empty() || !units.len().is_multiple_of(block) || units.len() > MOST_UNITS {
         return Err("the trie has a wrong size".into());
     }
     if pops.len() < POOL_PADDING || roots.iter().any(|&root| root as usize >= units.len()) {

@@ -4,6 +4,7 @@ use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::double_array::{Packed, ROOT_UNIT};
 use crate::simd::Simd;
+use crate::simd::lanes::MOST_LANES;
 use crate::trie::NONE;
 use crate::utf8;
 
@@ -13,17 +14,25 @@ const SLACK: usize = 64;
 /// The pieces of the words that were not found.
 #[derive(Debug, Default)]
 pub struct Pieces {
-    /// Ids; each word has a stretch of its own, with room for as many pieces as it has bytes and one more.
+    /// Which words were not found.
+    pub words: Vec<u32>,
+    /// Ids; each word has a stretch of its own, with room for as many pieces as it has bytes and one more. There is
+    /// room for a vector behind the last stretch.
     pub ids: Vec<u32>,
     /// Where the stretch of each word begins.
     pub firsts: Vec<u32>,
     /// Number of pieces of each word.
     pub counts: Vec<u32>,
-    /// Words that have to be walked.
-    pub work: Work,
+    /// Words of ASCII that have to be walked.
+    pub ascii: Work,
+    /// Other words that have to be walked.
+    pub other: Work,
+    /// What lanes have found and not written yet.
+    pub log: Log,
 }
 
-/// Words to be walked, field by field, so that several can be loaded at once.
+/// Words to be walked, field by field, so that several can be loaded at once. There is room for a vector behind the
+/// last of them.
 #[derive(Debug, Default)]
 pub struct Work {
     /// First byte in the buffer of the chunk.
@@ -32,79 +41,188 @@ pub struct Work {
     pub ends: Vec<u32>,
     /// Which of the words that were not found it is.
     pub numbers: Vec<u32>,
+    /// Where its pieces go.
+    pub targets: Vec<u32>,
+    /// Its first bytes, or its first character, as the walk wants them.
+    pub texts: Vec<u32>,
+    /// Number of words.
+    pub count: usize,
 }
 
 impl Work {
-    fn push(&mut self, start: usize, end: usize, number: usize) {
-        self.starts.push(start as u32);
-        self.ends.push(end as u32);
-        self.numbers.push(number as u32);
+    /// Forget all words, and make room for so many.
+    fn clear(&mut self, most: usize) {
+        self.count = 0;
+        if self.starts.len() < most + MOST_LANES {
+            let Work { starts, ends, numbers, targets, texts, .. } = self;
+            for field in [starts, ends, numbers, targets, texts] {
+                field.resize(2 * most + MOST_LANES, 0);
+            }
+        }
+    }
+
+    /// Put empty words behind the last one.
+    pub fn pad(&mut self, count: usize) {
+        let end = self.count..self.count + count;
+        self.starts[end.clone()].fill(0);
+        self.ends[end].fill(0);
+    }
+
+    #[inline(always)]
+    fn push(&mut self, start: usize, end: usize, number: usize, target: usize) {
+        self.starts[self.count] = start as u32;
+        self.ends[self.count] = end as u32;
+        self.numbers[self.count] = number as u32;
+        self.targets[self.count] = target as u32;
+        self.count += 1;
     }
 }
 
 impl Pieces {
-    /// The pieces of a word, by its number among those that were not found.
+    /// Split the words of a chunk that are marked in `missed`.
     #[inline(always)]
-    pub fn of(&self, number: usize) -> &[u32] {
-        let first = self.firsts[number] as usize;
-        &self.ids[first..first + self.counts[number] as usize]
-    }
-
-    /// Split the words of a chunk that these numbers name.
-    #[inline(always)]
-    pub fn run<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, misses: &[u32]) {
-        self.prepare(tables, chunk, misses);
+    pub fn run<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, missed: &[u64]) {
+        self.prepare(tables, chunk, missed);
         simd.walk(&Machine::new(tables, &chunk.bytes), self);
     }
 
     /// Decide the words that need no walk; split the Hangul syllables of the others, behind the text of the chunk.
-    fn prepare(&mut self, tables: &Tables<'_>, chunk: &mut Chunk, misses: &[u32]) {
-        let room = chunk.len + misses.len() + SLACK;
-        if self.ids.len() < room {
-            self.ids.resize(room * 2, 0);
-        }
-        self.firsts.clear();
-        self.counts.clear();
-        let Work { starts, ends, numbers } = &mut self.work;
-        [starts, ends, numbers].into_iter().for_each(Vec::clear);
+    #[inline(always)]
+    fn prepare(&mut self, tables: &Tables<'_>, chunk: &mut Chunk, missed: &[u64]) {
+        let count = missed.iter().map(|bits| bits.count_ones() as usize).sum();
+        self.make_room(chunk, count);
         let limit = tables.parameters.max_input_chars_per_word as usize;
         let hangul = tables.parameters.split_hangul != 0;
         let mut free = chunk.len + SLACK;
-        for (number, &miss) in misses.iter().enumerate() {
-            let (start, end) = (chunk.starts[miss as usize] as usize, chunk.ends[miss as usize] as usize);
-            let first = start + number;
-            self.firsts.push(first as u32);
-            self.counts.push(1);
-            let word = &chunk.bytes[start..end];
-            // A character has a byte at least, also a jamo of a syllable: only long words need counting.
-            if let [TOKEN_MARK, id @ ..] = word {
-                self.ids[first] = u32::from_le_bytes(id.try_into().unwrap_or_default());
-            } else if word.len() > limit && characters(word, hangul) > limit {
-                self.ids[first] = tables.parameters.unk_id;
-            } else if hangul && word.iter().any(|byte| (0xEA..=0xED).contains(byte)) {
-                let end = chunk.split_syllables(start..end, free);
-                self.work.push(free, end, number);
-                free = end;
-            } else {
-                self.work.push(start, end, number);
+        let mut number = 0;
+        for (group, &bits) in missed.iter().enumerate() {
+            let mut bits = bits;
+            while bits != 0 {
+                let miss = 64 * group + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let (start, end) = (chunk.starts[miss] as usize, chunk.ends[miss] as usize);
+                let first = start + number;
+                self.words[number] = miss as u32;
+                self.firsts[number] = first as u32;
+                self.counts[number] = 1;
+                let word = &chunk.bytes[start..end];
+                // A character has a byte at least, also a jamo of a syllable: only long words need counting.
+                if word.len() > limit && characters(word, hangul) > limit {
+                    self.ids[first] = tables.parameters.unk_id;
+                } else if is_ascii(&chunk.bytes, start, end) {
+                    self.ascii.push(start, end, number, first);
+                } else if let [TOKEN_MARK, id @ ..] = word {
+                    self.ids[first] = u32::from_le_bytes(id.try_into().unwrap_or_default());
+                } else if hangul && word.iter().any(|byte| (0xEA..=0xED).contains(byte)) {
+                    let end = chunk.split_syllables(start..end, free);
+                    self.other.push(free, end, number, first);
+                    free = end;
+                } else {
+                    self.other.push(start, end, number, first);
+                }
+                number += 1;
             }
         }
         chunk.ensure(free + SLACK);
     }
 
-    /// Walk the words one after the other, from this one on.
-    pub fn walk_each(&mut self, machine: &Machine<'_>, from: usize) {
-        for i in from..self.work.numbers.len() {
-            let number = self.work.numbers[i] as usize;
-            let out = &mut self.ids[self.firsts[number] as usize..];
-            self.counts[number] = match machine.match_loop(self.work.starts[i], self.work.ends[i], out) {
-                Some(count) => count as u32,
-                None => {
-                    out[0] = machine.unk_id;
-                    1
-                }
-            };
+    /// Make room for the pieces of so many words.
+    fn make_room(&mut self, chunk: &Chunk, count: usize) {
+        let room = chunk.len + count + SLACK;
+        if self.ids.len() < room {
+            self.ids.resize(room * 2, 0);
         }
+        for field in [&mut self.words, &mut self.firsts, &mut self.counts] {
+            field.resize(count, 0);
+        }
+        self.ascii.clear(count);
+        self.other.clear(count);
+    }
+
+    /// Walk all words one after the other.
+    pub fn walk_each(&mut self, machine: &Machine<'_>) {
+        let Pieces { ids, counts, ascii, other, .. } = self;
+        walk_each(machine, ascii, ids, counts);
+        walk_each(machine, other, ids, counts);
+    }
+}
+
+/// Walk words one after the other.
+pub fn walk_each(machine: &Machine<'_>, work: &Work, ids: &mut [u32], counts: &mut [u32]) {
+    for i in 0..work.count {
+        let out = &mut ids[work.targets[i] as usize..];
+        counts[work.numbers[i] as usize] = match machine.match_loop(work.starts[i], work.ends[i], out) {
+            Some(count) => count as u32,
+            None => {
+                out[0] = machine.unk_id;
+                1
+            }
+        };
+    }
+}
+
+/// Whether a stretch of a buffer is ASCII; there are 16 readable bytes behind it.
+#[inline(always)]
+fn is_ascii(bytes: &[u8], start: usize, end: usize) -> bool {
+    let sixteen: &[u8; 16] = bytes[start..start + 16].first_chunk().expect("the range has this length");
+    let (bits, length) = (u128::from_le_bytes(*sixteen), end - start);
+    let beyond = 8 * 16usize.saturating_sub(length) as u32;
+    let head = bits.checked_shl(beyond).unwrap_or(0) & (u128::MAX / 0xFF * 0x80);
+    head == 0 && (length <= 16 || bytes[start + 16..end].is_ascii())
+}
+
+/// Failure pops that are not written yet, and words that are at their end.
+#[derive(Debug)]
+pub struct Log {
+    /// Failure pops, packed.
+    pub pops: [u32; Log::SIZE],
+    /// Where they go.
+    pub targets: [u32; Log::SIZE],
+    /// Number of these.
+    pub length: usize,
+    /// Words at their end.
+    pub numbers: [u32; Log::SIZE],
+    /// Where the pieces of each end; NONE for a word that cannot be split.
+    pub ends: [u32; Log::SIZE],
+    /// Number of these.
+    pub ended: usize,
+}
+
+impl Log {
+    const SIZE: usize = 512;
+
+    /// Whether fewer than so many entries are left, a vector that may be written behind them included.
+    #[inline(always)]
+    pub fn has_room_for_less_than(&self, entries: usize) -> bool {
+        self.length.max(self.ended) + entries + MOST_LANES > Log::SIZE
+    }
+
+    /// Write the pops and the counts.
+    pub fn drain(&mut self, machine: &Machine<'_>, ids: &mut [u32], firsts: &[u32], counts: &mut [u32]) {
+        for (&pops, &target) in self.pops[..self.length].iter().zip(&self.targets[..self.length]) {
+            let packed = Packed(pops);
+            if packed.count() == 1 {
+                ids[target as usize] = packed.value();
+            } else {
+                pop(packed, machine.tables.pops, &mut ids[target as usize..]);
+            }
+        }
+        for (&number, &end) in self.numbers[..self.ended].iter().zip(&self.ends[..self.ended]) {
+            let first = firsts[number as usize];
+            if end == NONE {
+                ids[first as usize] = machine.unk_id;
+            } else {
+                counts[number as usize] = end - first;
+            }
+        }
+        (self.length, self.ended) = (0, 0);
+    }
+}
+
+impl Default for Log {
+    fn default() -> Log {
+        let none = [0; Log::SIZE];
+        Log { pops: none, targets: none, length: 0, numbers: none, ends: none, ended: 0 }
     }
 }
 

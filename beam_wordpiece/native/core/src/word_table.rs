@@ -4,6 +4,8 @@
 //! fit in here is left to it. A key is the bytes of the word padded with zeros (no word contains a zero byte); slot =
 //! top bits of the hash, exclusive-or a displacement that the key's bucket has (hash and displace).
 
+use crate::simd::lanes::Lanes;
+
 /// Bytes of a slot that hold the value.
 const VALUE_BYTES: usize = 3;
 /// Values are below this; what has a greater one is left out.
@@ -17,14 +19,16 @@ pub const fn key_bytes(words: usize) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Shape {
-    /// Odd multipliers, one for each 8 bytes of the key.
-    pub multipliers: [u64; 4],
+    /// What is added to each 4 bytes of the key before they are multiplied, two summands in a number.
+    pub summands: [u64; 4],
     /// There are 2^bits slots.
     pub bits: u32,
     /// There are 2^bucket_bits displacements.
     pub bucket_bits: u32,
 }
 
+/// Bytes behind the displacements, so that four may be read at each.
+pub const DISPLACEMENT_PADDING: usize = 4;
 /// Fewest bits of a slot number: a displacement has 8 and moves a key by the top ones.
 const MIN_BITS: u32 = 9;
 
@@ -42,10 +46,10 @@ pub struct WordTable<'a, const W: usize> {
 impl<'a, const W: usize> WordTable<'a, W> {
     /// The table over stored parts, once they are known to fit together.
     pub fn new(shape: Shape, slots: &'a [[u64; W]], displacements: &'a [u8]) -> Result<Self, String> {
-        let fits = (MIN_BITS..=30).contains(&shape.bits)
-            && shape.bucket_bits <= 30
+        let fits = (MIN_BITS..=28).contains(&shape.bits)
+            && shape.bucket_bits <= 28
             && slots.len() == 1 << shape.bits
-            && displacements.len() == 1 << shape.bucket_bits;
+            && displacements.len() == (1 << shape.bucket_bits) + DISPLACEMENT_PADDING;
         if fits { Ok(WordTable { shape, slots, displacements }) } else { Err("the word table has a wrong size".into()) }
     }
 
@@ -76,11 +80,16 @@ impl<'a, const W: usize> WordTable<'a, W> {
 }
 
 impl Shape {
-    /// 32 bits of hash: the upper half of a sum of products.
+    /// 32 bits of hash: for each 8 bytes the product of their halves, each with its summand, folded; the exclusive or
+    /// of all (the hash NH of UMAC, but for the fold). It needs no product that AVX2 does not have.
     #[inline(always)]
     pub fn hash<const W: usize>(&self, key: &[u64; W]) -> u32 {
-        let sum = (0..W).fold(0u64, |sum, i| sum.wrapping_add(key[i].wrapping_mul(self.multipliers[i])));
-        (sum >> 32) as u32
+        key.iter().zip(&self.summands).fold(0, |hash, (&key, &summand)| {
+            let low = (key as u32).wrapping_add(summand as u32);
+            let high = ((key >> 32) as u32).wrapping_add((summand >> 32) as u32);
+            let product = u64::from(low) * u64::from(high);
+            hash ^ (product ^ product >> 32) as u32
+        })
     }
 
     /// The bucket of a hash.
@@ -93,6 +102,20 @@ impl Shape {
     #[inline(always)]
     pub fn place(&self, hash: u32, displacement: u8) -> usize {
         (hash >> (32 - self.bits) ^ u32::from(displacement) << (self.bits - 8)) as usize
+    }
+
+    /// The buckets of hashes.
+    #[inline(always)]
+    pub fn buckets<L: Lanes>(&self, lanes: L, hashes: L::Vector) -> L::Vector {
+        let mixed = lanes.xor(lanes.shr::<4>(hashes), lanes.shr::<19>(hashes));
+        lanes.and(mixed, lanes.splat((1 << self.bucket_bits) - 1))
+    }
+
+    /// The slots of hashes under the displacements in the lowest bytes: numbers below 2^bits.
+    #[inline(always)]
+    pub fn slots<L: Lanes>(&self, lanes: L, hashes: L::Vector, displacements: L::Vector) -> L::Vector {
+        let displacements = lanes.and(displacements, lanes.splat(0xFF));
+        lanes.xor(lanes.shr_by(hashes, 32 - self.bits), lanes.shl_by(displacements, self.bits - 8))
     }
 }
 
@@ -121,9 +144,9 @@ impl<const W: usize> WordTableBuf<W> {
     pub fn build(keys: &[([u64; W], u32)]) -> WordTableBuf<W> {
         // At most four of five slots are used, and a bucket has three keys on average.
         let bits = (usize::BITS - (keys.len() * 5 / 4).leading_zeros()).max(MIN_BITS);
-        let shape = Shape { multipliers: multipliers(), bits, bucket_bits: (bits - 2).min(18) };
+        let shape = Shape { summands: summands(), bits, bucket_bits: (bits - 2).min(18) };
         let mut slots = vec![[u64::MAX; W]; 1 << bits];
-        let mut displacements = vec![0u8; 1 << shape.bucket_bits];
+        let mut displacements = vec![0u8; (1 << shape.bucket_bits) + DISPLACEMENT_PADDING];
         let mut buckets: Vec<(u32, usize)> =
             keys.iter().enumerate().map(|(i, (key, _))| (shape.bucket(shape.hash(key)) as u32, i)).collect();
         buckets.sort_unstable();
@@ -163,8 +186,8 @@ fn fits<const W: usize>(shape: &Shape, slots: &[[u64; W]], hashes: &[u32], displ
     })
 }
 
-/// Odd numbers without structure (SplitMix64).
-fn multipliers() -> [u64; 4] {
+/// Numbers without structure (SplitMix64).
+fn summands() -> [u64; 4] {
     let mut state = 0u64;
     std::array::from_fn(|_| {
         state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -1,9 +1,12 @@
 //! AVX2 with BMI2: a block is two registers of 32 bytes.
 
 use super::{AsciiMasks, Mask, Simd};
+use crate::automaton::Tables;
 use crate::blocks::BlockTables;
-use crate::lanes;
+use crate::chunk::Chunk;
+use crate::lookup::Lookup;
 use crate::walk::{Machine, Pieces};
+use crate::walk_lanes;
 use std::arch::x86_64::*;
 
 /// Proof that the processor has all that [`Avx2::detect`] asks for.
@@ -110,14 +113,19 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn prefetch<T>(self, place: &T) {
+    fn prefetch(self, text: &[u8], at: usize) {
         // SAFETY: see the impl; a prefetch reads nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast()) }
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(text.as_ptr().wrapping_add(at).cast()) }
+    }
+
+    #[inline(always)]
+    fn look_up(self, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
+        found.run_in_lanes(self, tables, chunk);
     }
 
     #[inline(always)]
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
-        lanes::walk(self, machine, pieces);
+        walk_lanes::walk(self, machine, pieces);
     }
 
     #[inline(always)]
@@ -125,6 +133,16 @@ impl Simd for Avx2 {
         let ([low, high], _) = bytes.as_chunks::<32>() else { unreachable!("64 is twice 32") };
         // SAFETY: see the impl.
         unsafe { both!(|half| _mm256_loadu_si256(half.as_ptr().cast()), [low, high]) }
+    }
+
+    #[inline(always)]
+    fn store(self, block: Pair, out: &mut [u8; 64]) {
+        let ([low, high], _) = out.as_chunks_mut::<32>() else { unreachable!("64 is twice 32") };
+        // SAFETY: see the impl.
+        unsafe {
+            _mm256_storeu_si256(low.as_mut_ptr().cast(), block[0]);
+            _mm256_storeu_si256(high.as_mut_ptr().cast(), block[1]);
+        }
     }
 
     #[inline(always)]
@@ -168,14 +186,12 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn classify_ascii(self, tables: &BlockTables, block: Pair) -> AsciiMasks {
         let rare = self.flagged(tables, BlockTables::RARE, block);
-        let rarely = |flag| if rare == 0 { 0 } else { self.flagged(tables, flag, block) };
-        AsciiMasks {
-            word: self.flagged(tables, 0, block),
-            isolated: self.flagged(tables, 1, block),
-            deleted: rarely(2),
-            added: rarely(3),
-            slow: rarely(4),
+        let (word, isolated) = (self.flagged(tables, 0, block), self.flagged(tables, 1, block));
+        if rare == 0 {
+            return AsciiMasks { word, isolated, deleted: 0, added: 0, slow: 0, rare };
         }
+        let (deleted, added) = (self.flagged(tables, 2, block), self.flagged(tables, 3, block));
+        AsciiMasks { word, isolated, deleted, added, slow: self.flagged(tables, 4, block), rare }
     }
 
     #[inline(always)]
@@ -241,12 +257,7 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn compress(self, block: Pair, keep: Mask, out: &mut [u8; 64]) {
-        // SAFETY: see the impl.
-        unsafe {
-            let ([low, high], _) = out.as_chunks_mut::<32>() else { unreachable!("64 is twice 32") };
-            _mm256_storeu_si256(low.as_mut_ptr().cast(), block[0]);
-            _mm256_storeu_si256(high.as_mut_ptr().cast(), block[1]);
-        }
+        self.store(block, out);
         if keep == Mask::MAX {
             return;
         }

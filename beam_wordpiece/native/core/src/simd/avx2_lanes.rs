@@ -1,8 +1,7 @@
 //! Eight 32-bit lanes with AVX2.
 
 use super::avx2::Avx2;
-use crate::double_array::Unit;
-use crate::lanes::Lanes;
+use super::lanes::{Lanes, place};
 use std::arch::x86_64::*;
 
 /// For each set of lanes, their numbers side by side.
@@ -91,15 +90,63 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn sub(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: see the impl.
+        unsafe { _mm256_sub_epi32(a, b) }
+    }
+
+    #[inline(always)]
+    fn without(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: see the impl.
+        unsafe { _mm256_andnot_si256(b, a) }
+    }
+
+    #[inline(always)]
     fn min(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: see the impl.
         unsafe { _mm256_min_epu32(a, b) }
     }
 
     #[inline(always)]
+    fn max(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: see the impl.
+        unsafe { _mm256_max_epu32(a, b) }
+    }
+
+    #[inline(always)]
+    fn fold_multiply(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: see the impl.
+        unsafe {
+            let even = _mm256_mul_epu32(a, b);
+            let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
+            let even = _mm256_xor_si256(even, _mm256_srli_epi64::<32>(even));
+            let odd = _mm256_xor_si256(odd, _mm256_slli_epi64::<32>(odd));
+            _mm256_blend_epi32::<0b1010_1010>(even, odd)
+        }
+    }
+
+    #[inline(always)]
+    fn shl_each(self, vector: __m256i, counts: __m256i) -> __m256i {
+        // SAFETY: see the impl.
+        unsafe { _mm256_sllv_epi32(vector, counts) }
+    }
+
+    #[inline(always)]
     fn shr<const BITS: i32>(self, vector: __m256i) -> __m256i {
         // SAFETY: see the impl.
         unsafe { _mm256_srli_epi32::<BITS>(vector) }
+    }
+
+    #[inline(always)]
+    fn shr_by(self, vector: __m256i, count: u32) -> __m256i {
+        // SAFETY: see the impl.
+        unsafe { _mm256_srl_epi32(vector, _mm_cvtsi32_si128(count as i32)) }
+    }
+
+    #[inline(always)]
+    fn shl_by(self, vector: __m256i, count: u32) -> __m256i {
+        // SAFETY: see the impl.
+        unsafe { _mm256_sll_epi32(vector, _mm_cvtsi32_si128(count as i32)) }
     }
 
     #[inline(always)]
@@ -112,6 +159,12 @@ impl Lanes for Avx2 {
     fn equal(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: see the impl.
         unsafe { _mm256_cmpeq_epi32(a, b) }
+    }
+
+    #[inline(always)]
+    fn not_zero(self, vector: __m256i) -> __m256i {
+        // SAFETY: see the impl.
+        unsafe { _mm256_xor_si256(_mm256_cmpeq_epi32(vector, _mm256_setzero_si256()), _mm256_set1_epi32(-1)) }
     }
 
     #[inline(always)]
@@ -172,30 +225,39 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn gather_bytes(self, bytes: &[u8], places: __m256i) -> __m256i {
-        let mut at = [0; 8];
-        self.store(places, &mut at);
-        debug_assert!(at.iter().all(|&place| place as usize + 4 <= bytes.len()));
-        // Loads and inserts are faster than a gather.
-        // SAFETY: the caller knows that four bytes are there at every place.
-        let four = |i: usize| unsafe { bytes.as_ptr().add(at[i] as usize).cast::<i32>().read_unaligned() };
-        // SAFETY: see the impl.
-        unsafe { _mm256_setr_epi32(four(0), four(1), four(2), four(3), four(4), four(5), four(6), four(7)) }
+    fn prefetch(self, bytes: &[u8], places: &[u32]) {
+        let places: &[u32; 8] = places.first_chunk().expect("there are eight");
+        for lane in 0..8 {
+            // SAFETY: see the impl; a prefetch reads nothing.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(place(places, lane)).cast()) }
+        }
     }
 
     #[inline(always)]
-    unsafe fn gather_units(self, units: &[Unit], places: __m256i) -> [__m256i; 4] {
-        let mut at = [0; 8];
-        self.store(places, &mut at);
-        debug_assert!(at.iter().all(|&place| (place as usize) < units.len()));
-        // SAFETY: the caller knows that the numbers are those of units, which have 16 bytes.
-        let unit = |i: usize| unsafe { _mm_loadu_si128(units.as_ptr().add(at[i] as usize).cast()) };
-        // SAFETY: see the impl.
+    unsafe fn gather_4(self, bytes: &[u8], places: &[u32]) -> __m256i {
+        let places: &[u32; 8] = places.first_chunk().expect("there are eight");
+        debug_assert!(places.iter().all(|&place| place as usize + 4 <= bytes.len()));
+        // Loads and inserts are faster than a gather.
+        // SAFETY: see the impl; the caller knows that four bytes are there at every place.
         unsafe {
-            // Units of lanes i and i + 4 in one register; then the fields of four are brought together.
-            let pair = |low, high| _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
-            let (a, b) = (pair(unit(0), unit(4)), pair(unit(1), unit(5)));
-            let (c, d) = (pair(unit(2), unit(6)), pair(unit(3), unit(7)));
+            _mm256_inserti128_si256::<1>(
+                _mm256_castsi128_si256(four_times_4(bytes, places, 0)),
+                four_times_4(bytes, places, 4),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn gather_16(self, bytes: &[u8], places: &[u32]) -> [__m256i; 4] {
+        let places: &[u32; 8] = places.first_chunk().expect("there are eight");
+        debug_assert!(places.iter().all(|&place| place as usize + 16 <= bytes.len()));
+        // SAFETY: see the impl; the caller knows that sixteen bytes are there at every place.
+        unsafe {
+            // Those of lanes i and i + 4 in one register; then the parts of four are brought together.
+            let a = twice_16(bytes, place(places, 0), place(places, 4));
+            let b = twice_16(bytes, place(places, 1), place(places, 5));
+            let c = twice_16(bytes, place(places, 2), place(places, 6));
+            let d = twice_16(bytes, place(places, 3), place(places, 7));
             let (ab_low, ab_high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
             let (cd_low, cd_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
             [
@@ -205,5 +267,46 @@ impl Lanes for Avx2 {
                 _mm256_unpackhi_epi64(ab_high, cd_high),
             ]
         }
+    }
+}
+
+// Functions and not closures: a closure is compiled without the instructions that its caller may use.
+
+/// Four bytes from the places of the four lanes from this one on.
+///
+/// # Safety
+/// The processor has AVX2; each place is at most `bytes.len() - 4`.
+#[inline(always)]
+pub unsafe fn four_times_4<const N: usize>(bytes: &[u8], places: &[u32; N], lane: usize) -> __m128i {
+    // SAFETY: the caller knows.
+    unsafe {
+        let one = _mm_cvtsi32_si128(four(bytes, place(places, lane)));
+        let two = _mm_insert_epi32::<1>(one, four(bytes, place(places, lane + 1)));
+        let three = _mm_insert_epi32::<2>(two, four(bytes, place(places, lane + 2)));
+        _mm_insert_epi32::<3>(three, four(bytes, place(places, lane + 3)))
+    }
+}
+
+/// Four bytes from a place.
+///
+/// # Safety
+/// The place is at most `bytes.len() - 4`.
+#[inline(always)]
+unsafe fn four(bytes: &[u8], place: usize) -> i32 {
+    // SAFETY: the caller knows that four bytes are there.
+    unsafe { bytes.as_ptr().add(place).cast::<i32>().read_unaligned() }
+}
+
+/// Sixteen bytes from two places.
+///
+/// # Safety
+/// The processor has AVX2; each place is at most `bytes.len() - 16`.
+#[inline(always)]
+pub unsafe fn twice_16(bytes: &[u8], low: usize, high: usize) -> __m256i {
+    // SAFETY: the caller knows.
+    unsafe {
+        let low = _mm_loadu_si128(bytes.as_ptr().add(low).cast());
+        let high = _mm_loadu_si128(bytes.as_ptr().add(high).cast());
+        _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high)
     }
 }

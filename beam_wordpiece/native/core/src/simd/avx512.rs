@@ -2,9 +2,12 @@
 
 use super::avx2::Avx2;
 use super::{AsciiMasks, Mask, Simd};
+use crate::automaton::Tables;
 use crate::blocks::{ADDED, BlockTables, DELETED, ISOLATED, SLOW, WORD};
-use crate::lanes;
+use crate::chunk::Chunk;
+use crate::lookup::Lookup;
 use crate::walk::{Machine, Pieces};
+use crate::walk_lanes;
 use std::arch::x86_64::*;
 
 /// Proof that the processor has all that [`Avx512::detect`] asks for.
@@ -56,21 +59,38 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn prefetch<T>(self, place: &T) {
+    fn prefetch(self, text: &[u8], at: usize) {
         // SAFETY: see the impl; a prefetch reads nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast()) }
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(text.as_ptr().wrapping_add(at).cast()) }
+    }
+
+    #[inline(always)]
+    fn look_up(self, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
+        found.run_in_lanes(self, tables, chunk);
     }
 
     #[inline(always)]
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
-        // The lanes of AVX2, which every such processor has.
-        lanes::walk(self.0, machine, pieces);
+        walk_lanes::walk(self, machine, pieces);
     }
 
     #[inline(always)]
     fn load(self, bytes: &[u8; 64]) -> __m512i {
         // SAFETY: see the impl.
         unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn load_part(self, bytes: &[u8]) -> __m512i {
+        let there = Mask::MAX >> (64 - bytes.len().clamp(1, 64));
+        // SAFETY: see the impl; no byte is read that the mask does not name, and it names none behind the slice.
+        unsafe { _mm512_maskz_loadu_epi8(if bytes.is_empty() { 0 } else { there }, bytes.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn store(self, block: __m512i, out: &mut [u8; 64]) {
+        // SAFETY: see the impl.
+        unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), block) }
     }
 
     #[inline(always)]
@@ -115,14 +135,13 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn classify_ascii(self, tables: &BlockTables, block: __m512i) -> AsciiMasks {
         let flags = self.lookup_128(&tables.ascii, block);
-        let mask = |flag| self.has(flags, flag);
-        AsciiMasks {
-            word: mask(WORD),
-            isolated: mask(ISOLATED),
-            deleted: mask(DELETED),
-            added: mask(ADDED),
-            slow: mask(SLOW),
+        let (word, isolated) = (self.has(flags, WORD), self.has(flags, ISOLATED));
+        let rare = self.has(flags, DELETED | ADDED | SLOW);
+        if rare == 0 {
+            return AsciiMasks { word, isolated, deleted: 0, added: 0, slow: 0, rare };
         }
+        let (deleted, added) = (self.has(flags, DELETED), self.has(flags, ADDED));
+        AsciiMasks { word, isolated, deleted, added, slow: self.has(flags, SLOW), rare }
     }
 
     #[inline(always)]
@@ -176,10 +195,8 @@ impl Simd for Avx512 {
     fn compress(self, block: __m512i, keep: Mask, out: &mut [u8; 64]) {
         // Compressing in the register and storing all of it is far faster than a compressing store.
         // SAFETY: see the impl.
-        unsafe {
-            let packed = if keep == Mask::MAX { block } else { _mm512_maskz_compress_epi8(keep, block) };
-            _mm512_storeu_si512(out.as_mut_ptr().cast(), packed);
-        }
+        let packed = if keep == Mask::MAX { block } else { unsafe { _mm512_maskz_compress_epi8(keep, block) } };
+        self.store(packed, out);
     }
 
     #[inline(always)]

@@ -9,9 +9,15 @@ pub mod avx2;
 pub mod avx2_lanes;
 #[cfg(target_arch = "x86_64")]
 pub mod avx512;
+#[cfg(target_arch = "x86_64")]
+pub mod avx512_lanes;
+pub mod lanes;
 pub mod portable;
 
+use crate::automaton::Tables;
 use crate::blocks::BlockTables;
+use crate::chunk::Chunk;
+use crate::lookup::Lookup;
 use crate::walk::{Machine, Pieces};
 
 /// Bit `i` speaks of byte `i` of a block.
@@ -30,6 +36,8 @@ pub struct AsciiMasks {
     pub added: Mask,
     /// Only the code point table knows.
     pub slow: Mask,
+    /// Any of the last three, whatever its bits: not 0 if there is one in the block.
+    pub rare: Mask,
 }
 
 /// Operations on blocks of 64 bytes.
@@ -41,12 +49,23 @@ pub trait Simd: Copy {
 
     /// Run code in a function that may use the instructions of the level, so that the operations become part of it.
     fn run<T>(self, work: impl FnOnce(Self) -> T) -> T;
-    /// Ask for something to be loaded that will be needed soon.
-    fn prefetch<T>(self, place: &T);
+    /// Ask for the cache line at `at` bytes from the beginning of a text, which may be behind its end.
+    fn prefetch(self, text: &[u8], at: usize);
+    /// Look up the words of a chunk.
+    fn look_up(self, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup);
     /// Walk words through the automaton.
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces);
     /// Load a block.
     fn load(self, bytes: &[u8; 64]) -> Self::Block;
+    /// Load fewer than 64 bytes, and zeros behind them.
+    #[inline(always)]
+    fn load_part(self, bytes: &[u8]) -> Self::Block {
+        let mut whole = [0; 64];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        self.load(&whole)
+    }
+    /// Store a block.
+    fn store(self, block: Self::Block, out: &mut [u8; 64]);
     /// The same byte 64 times.
     fn splat(self, byte: u8) -> Self::Block;
     /// Which bytes are not ASCII.

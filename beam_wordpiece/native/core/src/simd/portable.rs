@@ -1,7 +1,10 @@
 //! The level without vector instructions: eight bytes at a time in a 64-bit number.
 
 use super::{AsciiMasks, Mask, Simd};
+use crate::automaton::Tables;
 use crate::blocks::{ADDED, BlockTables, DELETED, ISOLATED, SLOW, WORD};
+use crate::chunk::Chunk;
+use crate::lookup::Lookup;
 use crate::walk::{Machine, Pieces};
 
 /// Any processor.
@@ -36,15 +39,24 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
-    fn prefetch<T>(self, _place: &T) {}
+    fn prefetch(self, _text: &[u8], _at: usize) {}
+
+    fn look_up(self, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
+        found.run_each(tables, chunk);
+    }
 
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
-        pieces.walk_each(machine, 0);
+        pieces.walk_each(machine);
     }
 
     #[inline(always)]
     fn load(self, bytes: &[u8; 64]) -> [u8; 64] {
         *bytes
+    }
+
+    #[inline(always)]
+    fn store(self, block: [u8; 64], out: &mut [u8; 64]) {
+        *out = block;
     }
 
     #[inline(always)]
@@ -90,6 +102,7 @@ impl Simd for Portable {
             deleted: rarely(DELETED),
             added: rarely(ADDED),
             slow: rarely(SLOW),
+            rare: Mask::from(rare),
         }
     }
 

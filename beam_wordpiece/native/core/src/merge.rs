@@ -1,0 +1,60 @@
+//! The fourth pass: ids of found words and pieces of the others in the order of the words, and the ends of texts.
+
+use crate::encoder::Encoded;
+use crate::lookup::Lookup;
+use crate::walk::Pieces;
+
+/// Ids that are copied at once, whether there are as many or not.
+const BLOCK: usize = 16;
+
+/// Append the ids of the first `words` words. `text_ends` has the number of words before the end of each text.
+#[inline(always)]
+pub fn merge(lookup: &Lookup, words: usize, pieces: &Pieces, unk_id: u32, text_ends: &[u32], out: &mut Encoded) {
+    let before = out.ids.len();
+    let most = words + pieces.counts.iter().map(|&count| count as usize).sum::<usize>();
+    out.ids.reserve(most + BLOCK);
+    let mut text_ends = text_ends.iter().copied();
+    let mut text_end = text_ends.next();
+    let mut word = 0;
+    for (number, &miss) in pieces.words.iter().enumerate() {
+        // A text that ends after word `miss` ends after its pieces.
+        while let Some(at) = text_end
+            && at <= miss
+        {
+            out.ends.push((out.ids.len() + at as usize - word) as u64);
+            text_end = text_ends.next();
+        }
+        append(&mut out.ids, &lookup.ids[word..], miss as usize - word);
+        append(&mut out.ids, &pieces.ids[pieces.firsts[number] as usize..], pieces.counts[number] as usize);
+        word = miss as usize + 1;
+    }
+    for at in text_end.into_iter().chain(text_ends) {
+        out.ends.push((out.ids.len() + at as usize - word) as u64);
+    }
+    append(&mut out.ids, &lookup.ids[word..], words - word);
+    // They are in the cache now.
+    out.unknowns += out.ids[before..].iter().filter(|&&id| id == unk_id).count();
+}
+
+/// Append the first `count` ids of a source in whole blocks. Both sides have room for a block more than that.
+#[inline(always)]
+fn append(ids: &mut Vec<u32>, source: &[u32], count: usize) {
+    let whole = count / BLOCK * BLOCK + BLOCK;
+    assert!(source.len() >= whole && ids.capacity() - ids.len() >= whole, "there is room for whole blocks");
+    let mut done = 0;
+    loop {
+        // SAFETY: `done + BLOCK` is at most `whole`: so much can be read from the source, and written behind the ids.
+        // They do not overlap, as one is borrowed for writing.
+        unsafe {
+            let from = source.as_ptr().add(done).cast::<[u32; BLOCK]>();
+            let to = ids.as_mut_ptr().add(ids.len() + done).cast::<[u32; BLOCK]>();
+            to.write_unaligned(from.read_unaligned());
+        }
+        done += BLOCK;
+        if done >= count {
+            break;
+        }
+    }
+    // SAFETY: the capacity is greater, and the first `count` ids behind the old ones were just written.
+    unsafe { ids.set_len(ids.len() + count) };
+}
