@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import random
 import re
+from collections.abc import Iterator
 from pathlib import Path
+
+import pyarrow as pa
 
 from benchmarks import systems, texts
 
@@ -28,27 +32,39 @@ def forget_peak() -> None:
 
 
 def measure(shared: str, corpus: str, vocabulary: str, name: str, megabytes: float) -> dict[str, float]:
-    """MB held by one system: `loaded`, before any text, and after text of 100 MB, and so on up to `megabytes`.
+    """MB that one system holds: `loaded`, before any text; after each 100 MB of text; and at the `peak`.
 
-    Half of each batch are documents of the corpus, half words that nobody has seen: what caches are filled by.
+    Half of each batch of 10 MB are documents of the corpus, half words that nobody has seen: what caches are filled by.
+    The peak includes a batch and its ids.
     """
     documents = texts.corpus(Path(shared) / "corpora" / f"{corpus}.parquet", 100)
     source = random.Random(7)
-    before = status("VmRSS")
+    before = _settled(documents)
     system = systems.SYSTEMS[name](Path(shared) / "vocabs" / vocabulary)
     held = {"loaded": status("VmRSS") - before}
-    place, encoded = 0, 0
-    while encoded < megabytes * 1e6:
-        batch, size = [], 0
-        while size < BATCH // 2:
-            batch.append(documents[place % len(documents)])
-            size += len(batch[-1].encode())
-            place += 1
-        batch += texts.cut(texts.identifiers(source, BATCH // 2), texts.DOCUMENT)
-        system.encode(system.prepare(batch))
-        encoded += size + BATCH // 2
-        if encoded // 100_000_000 > (encoded - size - BATCH // 2) // 100_000_000:
-            del batch
+    forget_peak()
+    rest = itertools.cycle(documents)
+    for number in range(1, round(megabytes * 1e6 / BATCH) + 1):
+        _encode_batch(system, rest, source)
+        if number % (100_000_000 // BATCH) == 0:
             gc.collect()
-            held[f"{encoded / 1e6:.0f}"] = status("VmRSS") - before
+            held[f"{number * BATCH / 1e6:.0f} MB"] = status("VmRSS") - before
+    held["peak"] = status("VmHWM") - before
     return held
+
+
+def _settled(documents: list[str]) -> float:
+    """MB held once reading has let go of its buffers, and each str keeps the UTF-8 that systems ask it for."""
+    pa.array(documents, pa.large_string())
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    return status("VmRSS")
+
+
+def _encode_batch(system: systems.System, documents: Iterator[str], source: random.Random) -> None:
+    batch, size = [], 0
+    while size < BATCH // 2:
+        batch.append(next(documents))
+        size += len(batch[-1].encode())
+    batch += texts.cut(texts.identifiers(source, BATCH // 2), texts.DOCUMENT)
+    system.encode(system.prepare(batch))

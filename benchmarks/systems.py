@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-# Before anything starts threads: one thread is measured.
-os.environ["TOKENIZERS_PARALLELISM"] = "false"
-os.environ["RAYON_NUM_THREADS"] = "1"
 
 import pyarrow as pa
 
@@ -97,7 +92,6 @@ def tokie(folder: Path) -> System:
 
 def tf_text(folder: Path) -> System:
     """TensorFlow Text's FastBertTokenizer, eagerly: the authors' implementation of the paper."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
     import tensorflow_text
 
@@ -111,7 +105,7 @@ def tf_text(folder: Path) -> System:
     )
     return System(
         prepare=tf.constant,
-        encode=lambda texts: tokenizer.tokenize(texts).merge_dims(1, 2),
+        encode=lambda texts: tokenizer.tokenize(texts),
         ids=lambda rows, number: rows[number].numpy().tolist(),
         encode_one=lambda text: tokenizer.tokenize([text]),
     )

@@ -111,8 +111,9 @@ def _one_letter_and_marks(source: random.Random, size: int) -> str:
 
 
 def _emoji(source: random.Random, size: int) -> str:
+    # 44 bytes.
     signs = ["😀", "🎉", "👍🏽", "👩\u200d🔬", "🇫🇷", "❤\ufe0f", "⚠"]
-    return "".join(source.choices(signs, k=size // 7))
+    return "".join(source.choices(signs, k=size * 7 // 44))
 
 
 def _ideographs(source: random.Random, size: int) -> str:

@@ -27,6 +27,9 @@ TASKS = (
     "worker.level",
 )
 
+# One thread is measured; TensorFlow is told to keep its greetings to itself.
+ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+
 
 def level() -> str:
     """The level of vector instructions of this process."""
@@ -40,7 +43,7 @@ def run(task: str, level: str, *, quiet: bool = False, **arguments: Any) -> Any:
 
     kept as `stderr` of the exception.
     """
-    environment = os.environ | {"BEAM_WORDPIECE_SIMD": level}
+    environment = {**os.environ, **ENVIRONMENT, "BEAM_WORDPIECE_SIMD": level}
     command = [sys.executable, "-m", "benchmarks.worker", task, json.dumps(arguments)]
     errors = subprocess.PIPE if quiet else None
     done = subprocess.run(

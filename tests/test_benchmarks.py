@@ -1,0 +1,73 @@
+"""The benchmarks measure what they say: the same texts in every run, of the size that was asked for, and compared."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchmarks import short_texts, speed, systems, texts
+
+
+@pytest.fixture
+def folder(tmp_path: Path, tokenizer_json: Path) -> Path:
+    """A folder of vocabularies, as the benchmarks want one, with one of them."""
+    (tmp_path / "vocabs" / "own").mkdir(parents=True)
+    shutil.copy(tokenizer_json, tmp_path / "vocabs" / "own")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", texts.HOSTILE)
+def test_hostile_text_is_always_the_same_and_of_the_size_that_was_asked_for(name: str) -> None:
+    documents = texts.hostile(name, 0.05)
+    assert documents == texts.hostile(name, 0.05)
+    assert texts.size_of(documents) == pytest.approx(50_000, rel=0.1)
+    if name == "one word":
+        assert len(documents) == 1
+    else:
+        assert max(map(len, documents)) <= texts.DOCUMENT
+
+
+def test_short_texts_are_cut_at_spaces() -> None:
+    document = " ".join(f"word{number}" for number in range(200))
+    lines = texts.short([document], count=5)
+    assert len(lines) == 5
+    assert document.startswith(" ".join(lines) + " ")
+    assert all(140 <= len(line) < 150 for line in lines)
+
+
+def test_speed_is_measured_and_ids_are_compared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "MOST_ROUNDS", 2)
+
+    def wrong(path: Path) -> systems.System:
+        right = systems.hf(path)
+        return systems.System(right.prepare, right.encode, lambda encoded, number: [], right.encode_one)
+
+    def failing(path: Path) -> systems.System:
+        raise ValueError("this one takes no such vocabulary")
+
+    monkeypatch.setitem(systems.SYSTEMS, "wrong", wrong)
+    monkeypatch.setitem(systems.SYSTEMS, "failing", failing)
+    subject = {"name": "identifiers", "vocabulary": "own", "megabytes": 0.05, "hostile": True}
+    result = speed.measure(str(folder), subject, ["project", "hf", "wrong", "failing"], rounds=2)
+    measured = result["systems"]
+    assert result["megabytes"] == pytest.approx(0.05, rel=0.01)
+    assert measured["project"]["same"]
+    assert measured["hf"]["same"]
+    assert not measured["wrong"]["same"]
+    assert "takes no such vocabulary" in measured["failing"]["error"]
+    assert min(measured["project"]["first"], measured["project"]["later"]) > 0
+
+
+def test_slow_systems_get_a_part_of_a_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(systems.MOST_MEGABYTES, "hf", 0.02)
+    contender = speed._contender("hf", folder / "vocabs" / "own", ["a" * 5_000] * 20)
+    assert contender.size == 20_000
+
+
+def test_calls_are_timed_for_every_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(short_texts, "ROUNDS", 3)
+    taken: list[str] = []
+    times = short_texts._calls(["a", "b"], {"append": taken.append, "upper": str.upper})
+    assert taken == ["a", "b"] * 3
+    assert times["append"]["later"] > 0
+    assert times.keys() == {"append", "upper"}
