@@ -25,8 +25,8 @@ from beam_wordpiece.errors import (
     warn_of_vocabulary,
 )
 from beam_wordpiece.files import with_name
-from beam_wordpiece.parquet import Layout, Origin, footer_digest, open_parquet, read_blocks, read_origin
-from beam_wordpiece.parquet_writer import TokenWriter
+from beam_wordpiece.parquet import Layout, footer_digest, open_parquet, read_blocks
+from beam_wordpiece.parquet_writer import Origin, TokenWriter, read_origin
 from beam_wordpiece.storage import (
     FileVersion,
     file_system,

@@ -1,6 +1,6 @@
-"""One Parquet file in: which columns are read and passed on, in which portions, and what an output is made from.
+"""One Parquet file in: which columns are read and passed on, and in which portions.
 
-How an output is encoded is the business of `parquet_writer.py`. No Beam in here; files come as `pyarrow.NativeFile`,
+The file that comes out is the business of `parquet_writer.py`. No Beam in here; files come as `pyarrow.NativeFile`,
 and where they are is the business of `io.py`.
 """
 
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -22,10 +20,6 @@ from beam_wordpiece.errors import InputError, TextError
 from beam_wordpiece.tokenizer import Counts, Tokenizer
 
 OUTPUT_COLUMN = "input_ids"
-# The key, in the footer of an output, of what it was made from.
-ORIGIN_KEY = b"beam_wordpiece"
-# Raised when the same input and settings give other bytes than before, so that a rerun writes them again.
-ORIGIN_VERSION = 2
 
 # Bytes that a portion read from a file has on average: small, so that a run of far larger rows does no harm.
 PORTION_BYTES = 512 << 10
@@ -321,37 +315,6 @@ def _decoded_size(array: Any) -> float:
     if pa.types.is_dictionary(array.type):
         return float(len(array) * array.dictionary.nbytes / max(1, len(array.dictionary)))
     return float(array.nbytes)
-
-
-@dataclass(frozen=True)
-class Origin:
-    """What an output was made from: two outputs of one origin are the same file, byte for byte.
-
-    `size` (bytes) and `footer` identify the input, `automaton` is the fingerprint of the tokenizer.
-    """
-
-    size: int
-    footer: str
-    automaton: str
-    settings: FileSettings
-
-    def to_json(self) -> bytes:
-        """What the footer of the output says under `ORIGIN_KEY`."""
-        # Only what decides about the rows and their bytes: not whether an output that exists is kept.
-        names = sorted(set(FileSettings.__dataclass_fields__) - {"existing"})
-        settings = {name: getattr(self.settings, name) for name in names}
-        content = {"version": ORIGIN_VERSION, "input": {"size": self.size, "footer": self.footer}}
-        content |= {"automaton": self.automaton, "settings": settings}
-        return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-
-
-def read_origin(file: pa.NativeFile) -> tuple[bytes | None, int]:
-    """What an output says about its origin (None: it was not written here, or is no Parquet file), and its rows."""
-    try:
-        metadata = pq.read_metadata(file)
-    except (pa.ArrowException, OSError):
-        return None, 0
-    return (metadata.metadata or {}).get(ORIGIN_KEY), metadata.num_rows
 
 
 def one_line(error: BaseException) -> str:

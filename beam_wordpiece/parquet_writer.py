@@ -1,14 +1,17 @@
-"""How an output is written: the encodings, the compression, the statistics and the row groups of a Parquet file.
+"""One Parquet file out: its encodings, compression, statistics and row groups, and what it says it was made from.
 
 What is chosen here was measured with `benchmarks/writing.py` over 23.6 million ids of English books; the README has the
-figures. In short: with BYTE_STREAM_SPLIT the upper bytes of the ids, which are nearly all equal, become runs that cost
-zstd nothing, and it is both the smallest and nearly the quickest. Levels of zstd above 1 take longer and save nothing.
+figures. In short: BYTE_STREAM_SPLIT puts the upper bytes of the ids beside each other, nearly all of them 0, which cost
+zstd nothing; it is the smallest for prose and nearly the quickest. Levels of zstd above 1 take longer and save nothing.
 Below 1 it stops coding bytes by their frequency, and is no smaller than lz4. Pages of less than 512 KB take up to an
-eighth more bytes, larger ones save nothing; nor do version 2 data pages or another size of the row groups.
+eighth more bytes. Larger ones, version 2 data pages, row groups of another size, ids that cannot be null, and more
+values at once (`write_batch_size`) save neither time nor bytes.
 """
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,15 +19,49 @@ import pyarrow.parquet as pq
 
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import ConfigError
-from beam_wordpiece.parquet import ORIGIN_KEY, one_line
+from beam_wordpiece.parquet import one_line
 
-# What pyarrow would take by itself today. Said, because equal settings have to give equal bytes, and resuming relies on
-# it: raise `parquet.ORIGIN_VERSION` with a change.
+# The key, in the footer of an output, of what it was made from.
+ORIGIN_KEY = b"beam_wordpiece"
+# Raised when the same input and settings give other bytes than before, so that a rerun writes them again.
+ORIGIN_VERSION = 2
+
+# What pyarrow would take by itself today: said, because equal settings have to give equal bytes.
 ZSTD_LEVEL = 1
 PAGE_BYTES = 1 << 20
 PAGE_VERSION: Final = "1.0"
-# Values that go through the encoder at once. pyarrow's own 1,024 leaves a tenth of the time in calls.
-VALUES_AT_ONCE = 16 << 10
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What an output was made from: two outputs of one origin are the same file, byte for byte.
+
+    `size` (bytes) and `footer` identify the input, `automaton` is the fingerprint of the tokenizer.
+    """
+
+    size: int
+    footer: str
+    automaton: str
+    settings: FileSettings
+
+    def to_json(self) -> bytes:
+        """What the footer of the output says under `ORIGIN_KEY`."""
+        # Only what decides about the rows and their bytes: not whether an output that exists is kept.
+        names = sorted(set(FileSettings.__dataclass_fields__) - {"existing"})
+        settings = {name: getattr(self.settings, name) for name in names}
+        content = {"version": ORIGIN_VERSION, "input": {"size": self.size, "footer": self.footer}}
+        content |= {"automaton": self.automaton, "settings": settings}
+        content |= {"writer": {"zstd_level": ZSTD_LEVEL, "page_bytes": PAGE_BYTES, "page_version": PAGE_VERSION}}
+        return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+
+
+def read_origin(file: pa.NativeFile) -> tuple[bytes | None, int]:
+    """What an output says about its origin (None: it was not written here, or is no Parquet file), and its rows."""
+    try:
+        metadata = pq.read_metadata(file)
+    except (pa.ArrowException, OSError):
+        return None, 0
+    return (metadata.metadata or {}).get(ORIGIN_KEY), metadata.num_rows
 
 
 class TokenWriter:
@@ -52,7 +89,6 @@ class TokenWriter:
                 compression_level=level,
                 data_page_size=PAGE_BYTES,
                 data_page_version=PAGE_VERSION,
-                write_batch_size=VALUES_AT_ONCE,
                 use_dictionary=dictionary,
                 column_encoding={ids: "BYTE_STREAM_SPLIT"} if split else None,
                 # The smallest and largest token id of a page help no query.

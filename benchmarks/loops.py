@@ -86,7 +86,6 @@ def bare(vocabulary: str) -> Job:
             use_dictionary=names,
             column_encoding={"input_ids.list.element": "BYTE_STREAM_SPLIT"},
             write_statistics=names,
-            write_batch_size=16 << 10,
         )
 
     return job

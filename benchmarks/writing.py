@@ -30,7 +30,10 @@ ENCODINGS = {"byte_stream_split": "BYTE_STREAM_SPLIT", "delta": "DELTA_BINARY_PA
 
 @dataclass(frozen=True)
 class Choice:
-    """How the ids are written. `level`: None is pyarrow's own. `page_kb`, `group_mb`: sizes before compression."""
+    """How the ids are written; the defaults are the pipeline's.
+
+    `level`: None is pyarrow's own. `page_kb`, `group_mb`: sizes before compression. `batch`: values encoded at once.
+    """
 
     encoding: str = "byte_stream_split"
     codec: str = "zstd"
@@ -40,10 +43,11 @@ class Choice:
     version: str = "1.0"
     group_mb: int = 32
     nullable: bool = True
+    batch: int = 1024
 
     def __str__(self) -> str:
         level = "" if self.level is None else f" {self.level}"
-        extras = [f"pages {self.page_kb} KB v{self.version}", f"groups {self.group_mb} MB"]
+        extras = [f"pages {self.page_kb} KB v{self.version}", f"groups {self.group_mb} MB", f"by {self.batch}"]
         extras += ["statistics"] * self.statistics + ["ids not null"] * (not self.nullable)
         return f"{self.encoding:18s}{self.codec + level:10s}{', '.join(extras)}"
 
@@ -61,6 +65,7 @@ class Choice:
             write_statistics=self.statistics,
             data_page_size=self.page_kb << 10,
             data_page_version=self.version,
+            write_batch_size=self.batch,
         )
 
 
@@ -73,6 +78,7 @@ def choices() -> list[Choice]:
     pages = [replace(best, page_kb=size) for size in (64, 256, 512, 2048, 4096)]
     groups = [replace(best, group_mb=size) for size in (8, 16, 64, 128)]
     others = [replace(best, statistics=True), replace(best, version="2.0"), replace(best, nullable=False)]
+    others += [replace(best, batch=size) for size in (256, 4096, 16384, 65536)]
     return [*tables, *levels, *pages, *groups, *others]
 
 

@@ -12,7 +12,7 @@ import pytest
 from tokenizers import Tokenizer as HF
 
 import beam_wordpiece as bw
-from beam_wordpiece import io
+from beam_wordpiece import io, parquet_writer
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import ConfigError, WordPieceError
 from beam_wordpiece.io import FileTask, plan_tasks
@@ -119,6 +119,19 @@ def test_an_output_of_other_settings_is_written_again(tmp_path: Path, run: Run, 
     run()
     assert not run(**settings).skipped
     assert run(**settings).skipped
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("ZSTD_LEVEL", 2), ("PAGE_BYTES", 4096), ("PAGE_VERSION", "2.0"), ("ORIGIN_VERSION", 0)]
+)
+def test_an_output_that_would_be_encoded_otherwise_is_written_again(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+) -> None:
+    corpus.write(tmp_path, {"in.parquet": 50})
+    run()
+    monkeypatch.setattr(parquet_writer, name, value)
+    assert not run().skipped
+    assert run().skipped
 
 
 def test_an_output_of_another_tokenizer_is_written_again(tmp_path: Path, run: Run, tokenizer_json: Path) -> None:

@@ -125,7 +125,7 @@ def test_metadata_of_the_columns_stays_and_that_of_other_tools_goes(tmp_path: Pa
     pq.write_table(pa.table({"n": [1], "text": ["a"]}, schema=schema), tmp_path / "in.parquet")
     run()
     written = pq.read_schema(tmp_path / "out.parquet")
-    assert written.metadata.keys() == {b"mine", parquet.ORIGIN_KEY}
+    assert written.metadata.keys() == {b"mine", parquet_writer.ORIGIN_KEY}
     assert written.field("n").metadata[b"unit"] == b"m"
 
 
