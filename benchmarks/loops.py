@@ -14,10 +14,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-# Before anything starts threads: CPU seconds are compared, and threads that wait for work would spend some.
-os.environ["TOKENIZERS_PARALLELISM"] = "false"
-os.environ["RAYON_NUM_THREADS"] = "1"
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -133,6 +129,8 @@ def main() -> None:
     for flag in ("--input", "--vocabulary", "--output"):
         parser.add_argument(flag, required=True)
     arguments = parser.parse_args()
+    # Before anything starts threads: CPU seconds are compared, and threads that wait for work would spend some.
+    os.environ |= {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
     job = LOOPS[arguments.loop](arguments.vocabulary)
     os.makedirs(arguments.output, exist_ok=True)
     for source in sorted(Path(arguments.input).glob("*.parquet")):
