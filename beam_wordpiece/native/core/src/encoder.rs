@@ -5,7 +5,7 @@ use crate::chunk::Chunk;
 use crate::error::Error;
 use crate::exact::Exact;
 use crate::lookup::Lookup;
-use crate::merge::merge;
+use crate::merge::{MARGIN, merge};
 use crate::normalizer::{Position, Stop, normalize};
 use crate::simd::{Level, Simd};
 use crate::walk::Pieces;
@@ -149,6 +149,12 @@ impl Job<'_> {
     fn flush<S: Simd>(&self, simd: S, workspace: &mut Workspace, out: &mut Encoded) {
         let Workspace { chunk, lookup, pieces, text_ends, .. } = workspace;
         chunk.end_isolated();
+        // The ids will be written there; until then the lines are on their way.
+        out.ids.reserve(2 * chunk.words() + MARGIN);
+        let room: &[u8] = bytemuck::cast_slice(&out.ids);
+        for line in (0..4 * chunk.words()).step_by(64) {
+            simd.prefetch(room, room.len() + line);
+        }
         simd.run(
             #[inline(always)]
             |simd| simd.look_up(&self.tables, chunk, lookup),

@@ -2,13 +2,14 @@
 
 use crate::automaton::Tables;
 use crate::chunk::Chunk;
+use crate::merge::MARGIN;
 use crate::simd::lanes::{Lanes, MOST_LANES};
-use crate::word_table::{WordTable, key_bytes};
+use crate::word_table::{LaneHash, WordTable, key_bytes};
 
 /// What the words of a chunk were found to be.
 #[derive(Debug, Default)]
 pub struct Lookup {
-    /// Id of each word, with room for a vector behind the last; of those that were missed it means nothing.
+    /// Id of each word, with room for [`MARGIN`] more behind the last; of those that were missed it means nothing.
     pub ids: Vec<u32>,
     /// Words that were not found: bit `i % 64` of element `i / 64` for word `i`.
     pub missed: Vec<u64>,
@@ -47,25 +48,32 @@ impl Lookup {
     #[inline(always)]
     pub fn run_in_lanes<L: Lanes>(&mut self, lanes: L, tables: &Tables<'_>, chunk: &mut Chunk) {
         let words = self.begin(chunk);
+        // Own copies, which nothing that is written can change.
+        let (table, hash) = (tables.words, LaneHash::new(lanes, &tables.words.shape));
+        let (bytes, starts, ends) = (&chunk.bytes[..], &chunk.starts[..], &chunk.ends[..]);
         let mut long = 0;
         let mut batch = Batch::new();
         for first in (0..words).step_by(BATCH) {
-            let end = (first + BATCH).min(words);
-            for i in (first..end).step_by(L::COUNT) {
-                batch.hash(lanes, &tables.words, chunk, i, i - first);
+            let count = BATCH.min(words - first);
+            let (starts, ends) = (&starts[first..], &ends[first..]);
+            for i in (0..count).step_by(L::COUNT) {
+                batch.hash(lanes, &hash, bytes, [&starts[i..], &ends[i..]], i);
             }
-            for i in (first..end).step_by(L::COUNT) {
-                batch.displace(lanes, &tables.words, i - first);
+            for i in (0..count).step_by(L::COUNT) {
+                batch.displace(lanes, &hash, &table, i);
             }
-            for i in (first..end).step_by(L::COUNT) {
-                let (values, unequal) = batch.probe(lanes, &tables.words, i - first);
-                lanes.store(values, &mut self.ids[i..]);
-                let is_word = u32::MAX >> (32 - L::COUNT.min(words - i));
-                self.missed[i / 64] |= u64::from(lanes.bits(unequal) & is_word) << (i % 64);
-                let is_long = lanes.bits(batch.long(lanes, i - first)) & is_word;
-                let numbers = lanes.add(lanes.load(&NUMBERS), lanes.splat(i as u32));
-                lanes.compress(numbers, is_long, &mut self.long[long..]);
-                long += is_long.count_ones() as usize;
+            for i in (0..count).step_by(L::COUNT) {
+                let (values, unequal) = batch.probe(lanes, &table, i);
+                lanes.store(values, &mut self.ids[first + i..]);
+                let is_word = u32::MAX >> (32 - L::COUNT.min(count - i));
+                self.missed[(first + i) / 64] |= u64::from(lanes.bits(unequal) & is_word) << (i % 64);
+                let is_long = lanes.bits(batch.long(lanes, i)) & is_word;
+                // Few words are long: this branch is mostly not taken.
+                if is_long != 0 {
+                    let numbers = lanes.add(lanes.load(&NUMBERS), lanes.splat((first + i) as u32));
+                    lanes.compress(numbers, is_long, &mut self.long[long..]);
+                    long += is_long.count_ones() as usize;
+                }
             }
         }
         self.look_up_long(tables, chunk, long);
@@ -103,7 +111,7 @@ impl Lookup {
     fn begin(&mut self, chunk: &mut Chunk) -> usize {
         let words = chunk.words();
         chunk.pad_words(MOST_LANES);
-        let room = words + MOST_LANES;
+        let room = words + MARGIN;
         if self.ids.len() < room {
             self.ids.resize(room * 2, 0);
             self.long.resize(room * 2, 0);
@@ -157,45 +165,32 @@ impl Batch {
         Batch { keys: [[0; BATCH]; 4], hashes: [0; BATCH], places: [0; BATCH], lengths: [0; BATCH] }
     }
 
-    /// Hash the words from `word` on and keep them from `at` on.
+    /// Hash the words with these starts and ends and keep them from `at` on.
     #[inline(always)]
-    fn hash<L: Lanes>(&mut self, lanes: L, table: &WordTable<'_, 2>, chunk: &Chunk, word: usize, at: usize) {
-        let (starts, ends) = (&chunk.starts[word..word + L::COUNT], &chunk.ends[word..word + L::COUNT]);
+    fn hash<L: Lanes>(&mut self, lanes: L, hash: &LaneHash<L>, bytes: &[u8], [starts, ends]: [&[u32]; 2], at: usize) {
         let length = lanes.sub(lanes.load(ends), lanes.load(starts));
         lanes.store(length, &mut self.lengths[at..]);
         let too_long = lanes.greater(length, lanes.splat(key_bytes(2) as u32));
         // A longer word gets the empty key, which is in no table.
-        let bits = lanes.shl::<3>(lanes.select(too_long, length, lanes.splat(0)));
+        let length = lanes.select(too_long, length, lanes.splat(0));
         // SAFETY: a word begins in the text of the chunk, behind which there are more than 16 bytes.
-        let mut key = unsafe { lanes.gather_16(&chunk.bytes, starts) };
-        for (i, part) in key.iter_mut().enumerate() {
-            let before = lanes.splat(32 * i as u32);
-            let beyond = lanes.shl_each(lanes.splat(u32::MAX), lanes.sub(lanes.max(bits, before), before));
-            *part = lanes.without(*part, beyond);
-            lanes.store(*part, &mut self.keys[i][at..]);
+        let mut key = unsafe { lanes.gather_16(bytes, starts) };
+        lanes.keep_bytes(&mut key, length);
+        for (part, kept) in key.iter().zip(&mut self.keys) {
+            lanes.store(*part, &mut kept[at..]);
         }
-        let [a, b] = table.shape.summands.first_chunk().expect("there are four");
-        let first = lanes.fold_multiply(
-            lanes.add(key[0], lanes.splat((*a) as u32)),
-            lanes.add(key[1], lanes.splat((a >> 32) as u32)),
-        );
-        let second = lanes.fold_multiply(
-            lanes.add(key[2], lanes.splat((*b) as u32)),
-            lanes.add(key[3], lanes.splat((b >> 32) as u32)),
-        );
-        let hash = lanes.xor(first, second);
-        lanes.store(hash, &mut self.hashes[at..]);
-        lanes.store(table.shape.buckets(lanes, hash), &mut self.places[at..]);
+        let hashes = hash.of(lanes, &key);
+        lanes.store(hashes, &mut self.hashes[at..]);
+        lanes.store(hash.buckets(lanes, hashes), &mut self.places[at..]);
     }
 
     /// Find the slots of the words from `at` on, and ask for them.
     #[inline(always)]
-    fn displace<L: Lanes>(&mut self, lanes: L, table: &WordTable<'_, 2>, at: usize) {
+    fn displace<L: Lanes>(&mut self, lanes: L, hash: &LaneHash<L>, table: &WordTable<'_, 2>, at: usize) {
         // SAFETY: a bucket is below the number of displacements, behind which there are four bytes more.
-        let displacements = unsafe { lanes.gather_4(table.displacements, &self.places[at..]) };
-        let slots = table.shape.slots(lanes, lanes.load(&self.hashes[at..]), displacements);
+        let displacements = unsafe { lanes.gather_4(table.displacements, lanes.load(&self.places[at..])) };
+        let slots = hash.slots(lanes, lanes.load(&self.hashes[at..]), displacements);
         lanes.store(lanes.shl::<4>(slots), &mut self.places[at..]);
-        lanes.prefetch(bytemuck::cast_slice(table.slots), &self.places[at..]);
     }
 
     /// Which words from `at` on fit the second table and not the first.
@@ -210,7 +205,7 @@ impl Batch {
     /// Compare the words from `at` on with what the table has in their slots: the values, and where the key differs.
     #[inline(always)]
     fn probe<L: Lanes>(&self, lanes: L, table: &WordTable<'_, 2>, at: usize) -> (L::Vector, L::Mask) {
-        // SAFETY: a slot has 16 bytes, and its number is below the number of slots, see `Shape::slots`.
+        // SAFETY: a slot has 16 bytes, and its number is below the number of slots, see `LaneHash::slots`.
         let slot = unsafe { lanes.gather_16(bytemuck::cast_slice(table.slots), &self.places[at..]) };
         let mut difference = lanes.splat(0);
         for (i, part) in slot.iter().enumerate() {

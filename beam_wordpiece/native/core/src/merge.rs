@@ -6,13 +6,15 @@ use crate::walk::Pieces;
 
 /// Ids that are copied at once, whether there are as many or not.
 const BLOCK: usize = 16;
+/// Ids that are copied at least, whether there are as many or not.
+pub const MARGIN: usize = 3 * BLOCK;
 
 /// Append the ids of the first `words` words. `text_ends` has the number of words before the end of each text.
 #[inline(always)]
 pub fn merge(lookup: &Lookup, words: usize, pieces: &Pieces, unk_id: u32, text_ends: &[u32], out: &mut Encoded) {
     let before = out.ids.len();
     let most = words + pieces.counts.iter().map(|&count| count as usize).sum::<usize>();
-    out.ids.reserve(most + BLOCK);
+    out.ids.reserve(most + MARGIN);
     let mut text_ends = text_ends.iter().copied();
     let mut text_end = text_ends.next();
     let mut word = 0;
@@ -36,25 +38,22 @@ pub fn merge(lookup: &Lookup, words: usize, pieces: &Pieces, unk_id: u32, text_e
     out.unknowns += out.ids[before..].iter().filter(|&&id| id == unk_id).count();
 }
 
-/// Append the first `count` ids of a source in whole blocks. Both sides have room for a block more than that.
+/// Append the first `count` ids of a source, in whole blocks. Both sides have room for [`MARGIN`] more than that.
 #[inline(always)]
 fn append(ids: &mut Vec<u32>, source: &[u32], count: usize) {
-    let whole = count / BLOCK * BLOCK + BLOCK;
-    assert!(source.len() >= whole && ids.capacity() - ids.len() >= whole, "there is room for whole blocks");
-    let mut done = 0;
-    loop {
-        // SAFETY: `done + BLOCK` is at most `whole`: so much can be read from the source, and written behind the ids.
-        // They do not overlap, as one is borrowed for writing.
+    let most = count + MARGIN;
+    assert!(source.len() >= most && ids.capacity() - ids.len() >= most, "there is room for whole blocks");
+    let (from, to) = (source.as_ptr(), ids.spare_capacity_mut().as_mut_ptr());
+    let copy_block = |at: usize| {
+        // SAFETY: `at + BLOCK` is at most `most`: so much can be read from the source, and written behind the ids. They
+        // do not overlap, as one is borrowed for writing.
         unsafe {
-            let from = source.as_ptr().add(done).cast::<[u32; BLOCK]>();
-            let to = ids.as_mut_ptr().add(ids.len() + done).cast::<[u32; BLOCK]>();
-            to.write_unaligned(from.read_unaligned());
+            to.add(at).cast::<[u32; BLOCK]>().write_unaligned(from.add(at).cast::<[u32; BLOCK]>().read_unaligned())
         }
-        done += BLOCK;
-        if done >= count {
-            break;
-        }
-    }
+    };
+    // Most often that is enough, and a loop that ends after one block or two would often be mispredicted.
+    (0..MARGIN).step_by(BLOCK).for_each(copy_block);
+    (MARGIN..count).step_by(BLOCK).for_each(copy_block);
     // SAFETY: the capacity is greater, and the first `count` ids behind the old ones were just written.
     unsafe { ids.set_len(ids.len() + count) };
 }

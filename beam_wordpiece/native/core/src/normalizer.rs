@@ -14,7 +14,7 @@ use crate::wide::wide_block;
 /// Bytes of a block.
 pub const BLOCK: usize = 64;
 /// How far ahead text is asked for. Between two chunks the processor forgets that it was reading a text.
-const AHEAD: usize = 16384;
+const AHEAD: usize = 2048;
 /// What an invalid part of the text is read as.
 const REPLACEMENT: u32 = 0xFFFD;
 

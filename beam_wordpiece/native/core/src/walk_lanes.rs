@@ -35,7 +35,7 @@ impl<L: Lanes> Reader<L> for Ascii {
     #[inline(always)]
     fn load(lanes: L, machine: &Machine<'_>, places: L::Vector) -> L::Vector {
         // SAFETY: places are in the text of the chunk or just behind it, where there are readable bytes.
-        unsafe { lanes.gather_4_at(machine.bytes, places) }
+        unsafe { lanes.gather_4(machine.bytes, places) }
     }
 
     #[inline(always)]
@@ -130,17 +130,17 @@ fn walk_words<L: Lanes, R: Reader<L>>(lanes: L, machine: &Machine<'_>, work: &mu
         lanes.store(R::load(lanes, machine, lanes.load(&work.starts[i..])), &mut work.texts[i..]);
     }
     let mut next = 0;
-    let mut groups: [Group<L>; GROUPS] = std::array::from_fn(|_| Group::new(lanes, machine));
-    groups.iter_mut().for_each(|group| group.fill::<R>(lanes, machine, work, &mut next));
-    while groups.iter().any(|group| group.active != 0) {
+    // Variables of their own, and not an array, so that the compiler keeps them in registers as far as there are some.
+    let mut one = Group::filled::<R>(lanes, machine, work, &mut next);
+    let mut two = Group::filled::<R>(lanes, machine, work, &mut next);
+    let mut three = Group::filled::<R>(lanes, machine, work, &mut next);
+    let mut four = Group::filled::<R>(lanes, machine, work, &mut next);
+    while one.active | two.active | three.active | four.active != 0 {
         for step in 1..=STEPS {
-            for group in groups.iter_mut().filter(|group| group.active != 0) {
-                group.step::<R>(lanes, machine, work, &mut next, found.log);
-                if step == STEPS {
-                    group.text = R::reload(lanes, machine, group.at, group.text);
-                }
-                group.ask::<R>(lanes, machine);
-            }
+            one.turn::<R>(lanes, machine, work, &mut next, found.log, step == STEPS);
+            two.turn::<R>(lanes, machine, work, &mut next, found.log, step == STEPS);
+            three.turn::<R>(lanes, machine, work, &mut next, found.log, step == STEPS);
+            four.turn::<R>(lanes, machine, work, &mut next, found.log, step == STEPS);
         }
         if found.log.has_room_for_less_than(GROUPS * STEPS * L::COUNT) {
             found.log.drain(machine, found.ids, found.firsts, found.counts);
@@ -153,7 +153,7 @@ fn walk_words<L: Lanes, R: Reader<L>>(lanes: L, machine: &Machine<'_>, work: &mu
 #[inline(always)]
 fn characters<L: Lanes>(lanes: L, machine: &Machine<'_>, places: L::Vector) -> L::Vector {
     // SAFETY: places are in the text of the chunk or just behind it, where there are readable bytes.
-    let bytes = unsafe { lanes.gather_4_at(machine.bytes, places) };
+    let bytes = unsafe { lanes.gather_4(machine.bytes, places) };
     let lead = lanes.and(bytes, lanes.splat(0xFF));
     let mask = lanes.splat(machine.tables.codes.mask);
     let ascii = lanes.or(lanes.min(lead, mask), lanes.splat(1 << 24));
@@ -195,11 +195,11 @@ fn supplementary<L: Lanes>(
 }
 
 impl<L: Lanes> Group<L> {
-    /// A group without words.
+    /// A group with the words that come next.
     #[inline(always)]
-    fn new(lanes: L, machine: &Machine<'_>) -> Group<L> {
+    fn filled<R: Reader<L>>(lanes: L, machine: &Machine<'_>, work: &Work, next: &mut usize) -> Group<L> {
         let zero = lanes.splat(0);
-        Group {
+        let mut group = Group {
             active: 0,
             base: lanes.splat(machine.root_base),
             failure: lanes.splat(NONE),
@@ -211,13 +211,30 @@ impl<L: Lanes> Group<L> {
             target: zero,
             number: zero,
             places: Places([0; MOST_LANES]),
-        }
+        };
+        group.refill(lanes, machine, work, next, u32::MAX >> (32 - L::COUNT));
+        group.ask::<R>(lanes, machine);
+        group
     }
 
-    /// Take the words that come next.
+    /// One step of every word, with nodes that are there, and the question for those of the next step.
     #[inline(always)]
-    fn fill<R: Reader<L>>(&mut self, lanes: L, machine: &Machine<'_>, work: &Work, next: &mut usize) {
-        self.refill(lanes, machine, work, next, u32::MAX >> (32 - L::COUNT));
+    fn turn<R: Reader<L>>(
+        &mut self,
+        lanes: L,
+        machine: &Machine<'_>,
+        work: &Work,
+        next: &mut usize,
+        log: &mut Log,
+        reload: bool,
+    ) {
+        if self.active == 0 {
+            return;
+        }
+        self.step::<R>(lanes, machine, work, next, log);
+        if reload {
+            self.text = R::reload(lanes, machine, self.at, self.text);
+        }
         self.ask::<R>(lanes, machine);
     }
 

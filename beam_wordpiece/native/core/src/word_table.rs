@@ -103,19 +103,56 @@ impl Shape {
     pub fn place(&self, hash: u32, displacement: u8) -> usize {
         (hash >> (32 - self.bits) ^ u32::from(displacement) << (self.bits - 8)) as usize
     }
+}
 
-    /// The buckets of hashes.
+/// The hash of a table of 16-byte slots, for a vector of keys.
+#[derive(Debug, Clone, Copy)]
+pub struct LaneHash<L: Lanes> {
+    summands: [L::Vector; 4],
+    bucket_mask: L::Vector,
+    /// Bits of the hash that are not in the number of a slot.
+    unused_bits: u32,
+    displacement_shift: u32,
+}
+
+impl<L: Lanes> LaneHash<L> {
+    /// The hash with this shape.
     #[inline(always)]
-    pub fn buckets<L: Lanes>(&self, lanes: L, hashes: L::Vector) -> L::Vector {
-        let mixed = lanes.xor(lanes.shr::<4>(hashes), lanes.shr::<19>(hashes));
-        lanes.and(mixed, lanes.splat((1 << self.bucket_bits) - 1))
+    pub fn new(lanes: L, shape: &Shape) -> LaneHash<L> {
+        let [a, b, ..] = shape.summands;
+        LaneHash {
+            summands: [
+                lanes.splat(a as u32),
+                lanes.splat((a >> 32) as u32),
+                lanes.splat(b as u32),
+                lanes.splat((b >> 32) as u32),
+            ],
+            bucket_mask: lanes.splat((1 << shape.bucket_bits) - 1),
+            unused_bits: 32 - shape.bits,
+            displacement_shift: shape.bits - 8,
+        }
     }
 
-    /// The slots of hashes under the displacements in the lowest bytes: numbers below 2^bits.
+    /// [`Shape::hash`] of keys in four parts.
     #[inline(always)]
-    pub fn slots<L: Lanes>(&self, lanes: L, hashes: L::Vector, displacements: L::Vector) -> L::Vector {
+    pub fn of(&self, lanes: L, key: &[L::Vector; 4]) -> L::Vector {
+        let [a, b, c, d] = self.summands;
+        let first = lanes.fold_multiply(lanes.add(key[0], a), lanes.add(key[1], b));
+        let second = lanes.fold_multiply(lanes.add(key[2], c), lanes.add(key[3], d));
+        lanes.xor(first, second)
+    }
+
+    /// [`Shape::bucket`].
+    #[inline(always)]
+    pub fn buckets(&self, lanes: L, hashes: L::Vector) -> L::Vector {
+        lanes.and(lanes.xor(lanes.shr::<4>(hashes), lanes.shr::<19>(hashes)), self.bucket_mask)
+    }
+
+    /// [`Shape::place`] with the displacements in the lowest bytes: numbers below 2^bits.
+    #[inline(always)]
+    pub fn slots(&self, lanes: L, hashes: L::Vector, displacements: L::Vector) -> L::Vector {
         let displacements = lanes.and(displacements, lanes.splat(0xFF));
-        lanes.xor(lanes.shr_by(hashes, 32 - self.bits), lanes.shl_by(displacements, self.bits - 8))
+        lanes.xor(lanes.shr_by(hashes, self.unused_bits), lanes.shl_by(displacements, self.displacement_shift))
     }
 }
 

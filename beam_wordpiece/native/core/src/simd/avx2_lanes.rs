@@ -5,7 +5,7 @@ use super::lanes::{Lanes, place};
 use std::arch::x86_64::*;
 
 /// For each set of lanes, their numbers side by side.
-static COMPRESS: [[u8; 8]; 256] = orders(true);
+pub static COMPRESS: [[u8; 8]; 256] = orders(true);
 /// For each set of lanes, how many lanes of the set come before each lane.
 static EXPAND: [[u8; 8]; 256] = orders(false);
 
@@ -126,9 +126,21 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn shl_each(self, vector: __m256i, counts: __m256i) -> __m256i {
+    fn keep_bytes(self, parts: &mut [__m256i; 4], lengths: __m256i) {
         // SAFETY: see the impl.
-        unsafe { _mm256_sllv_epi32(vector, counts) }
+        unsafe {
+            // The length in all four bytes of a lane, compared with the number of each byte.
+            let first = _mm256_setr_epi8(
+                0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12,
+            );
+            let lengths = _mm256_shuffle_epi8(lengths, first);
+            let four = _mm256_set1_epi8(4);
+            let mut numbers = _mm256_set1_epi32(0x0302_0100);
+            for part in parts {
+                *part = _mm256_and_si256(*part, _mm256_cmpgt_epi8(lengths, numbers));
+                numbers = _mm256_add_epi8(numbers, four);
+            }
+        }
     }
 
     #[inline(always)]
@@ -234,10 +246,12 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn gather_4(self, bytes: &[u8], places: &[u32]) -> __m256i {
-        let places: &[u32; 8] = places.first_chunk().expect("there are eight");
+    unsafe fn gather_4(self, bytes: &[u8], places: __m256i) -> __m256i {
+        let mut stored = [0; 8];
+        self.store(places, &mut stored);
+        let places = &stored;
         debug_assert!(places.iter().all(|&place| place as usize + 4 <= bytes.len()));
-        // Loads and inserts are faster than a gather.
+        // Loads and inserts: the gather of AVX2 is slow on many processors.
         // SAFETY: see the impl; the caller knows that four bytes are there at every place.
         unsafe {
             _mm256_inserti128_si256::<1>(
@@ -277,7 +291,7 @@ impl Lanes for Avx2 {
 /// # Safety
 /// The processor has AVX2; each place is at most `bytes.len() - 4`.
 #[inline(always)]
-pub unsafe fn four_times_4<const N: usize>(bytes: &[u8], places: &[u32; N], lane: usize) -> __m128i {
+unsafe fn four_times_4(bytes: &[u8], places: &[u32; 8], lane: usize) -> __m128i {
     // SAFETY: the caller knows.
     unsafe {
         let one = _mm_cvtsi32_si128(four(bytes, place(places, lane)));

@@ -1,6 +1,6 @@
 //! Sixteen 32-bit lanes with AVX-512.
 
-use super::avx2_lanes::{four_times_4, twice_16};
+use super::avx2_lanes::twice_16;
 use super::avx512::Avx512;
 use super::lanes::{Lanes, place};
 use std::arch::x86_64::*;
@@ -93,9 +93,19 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn shl_each(self, vector: __m512i, counts: __m512i) -> __m512i {
+    fn keep_bytes(self, parts: &mut [__m512i; 4], lengths: __m512i) {
         // SAFETY: see the impl.
-        unsafe { _mm512_sllv_epi32(vector, counts) }
+        unsafe {
+            // The length in all four bytes of a lane, compared with the number of each byte.
+            let first = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12));
+            let lengths = _mm512_shuffle_epi8(lengths, first);
+            let four = _mm512_set1_epi8(4);
+            let mut numbers = _mm512_set1_epi32(0x0302_0100);
+            for part in parts {
+                *part = _mm512_maskz_mov_epi8(_mm512_cmpgt_epi8_mask(lengths, numbers), *part);
+                numbers = _mm512_add_epi8(numbers, four);
+            }
+        }
     }
 
     #[inline(always)]
@@ -195,18 +205,9 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn gather_4(self, bytes: &[u8], places: &[u32]) -> __m512i {
-        let places: &[u32; 16] = places.first_chunk().expect("there are sixteen");
-        debug_assert!(places.iter().all(|&place| place as usize + 4 <= bytes.len()));
-        // Loads and inserts are faster than a gather.
+    unsafe fn gather_4(self, bytes: &[u8], places: __m512i) -> __m512i {
         // SAFETY: see the impl; the caller knows that four bytes are there at every place.
-        unsafe {
-            let (a, b) = (four_times_4(bytes, places, 0), four_times_4(bytes, places, 4));
-            let (c, d) = (four_times_4(bytes, places, 8), four_times_4(bytes, places, 12));
-            let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b);
-            let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(c), d);
-            _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
-        }
+        unsafe { _mm512_i32gather_epi32::<1>(places, bytes.as_ptr().cast()) }
     }
 
     #[inline(always)]

@@ -36,8 +36,8 @@ pub trait Lanes: Copy {
     fn max(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// Both halves of the 64-bit product of each lane, exclusive-or'd.
     fn fold_multiply(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Each lane shifted left by a count of its own; by 32 or more gives 0.
-    fn shl_each(self, vector: Self::Vector, counts: Self::Vector) -> Self::Vector;
+    /// Sixteen bytes a lane in four parts: the first `lengths` of them, zeros behind. Lengths are below 128.
+    fn keep_bytes(self, parts: &mut [Self::Vector; 4], lengths: Self::Vector);
     /// Shift right.
     fn shr<const BITS: i32>(self, vector: Self::Vector) -> Self::Vector;
     /// Shift all lanes right by the same count, below 32.
@@ -74,23 +74,12 @@ pub trait Lanes: Copy {
     ///
     /// # Safety
     /// Every place is at most `bytes.len() - 4`.
-    unsafe fn gather_4(self, bytes: &[u8], places: &[u32]) -> Self::Vector;
+    unsafe fn gather_4(self, bytes: &[u8], places: Self::Vector) -> Self::Vector;
     /// Sixteen bytes from the place of each lane, as four little-endian numbers.
     ///
     /// # Safety
     /// Every place is at most `bytes.len() - 16`.
     unsafe fn gather_16(self, bytes: &[u8], places: &[u32]) -> [Self::Vector; 4];
-    /// [`Lanes::gather_4`] with the places in a vector.
-    ///
-    /// # Safety
-    /// The same.
-    #[inline(always)]
-    unsafe fn gather_4_at(self, bytes: &[u8], places: Self::Vector) -> Self::Vector {
-        let mut stored = Places([0; MOST_LANES]);
-        self.store(places, &mut stored.0);
-        // SAFETY: the caller knows.
-        unsafe { self.gather_4(bytes, &stored.0) }
-    }
 }
 
 /// Places in memory.

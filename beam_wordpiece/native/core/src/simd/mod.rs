@@ -127,8 +127,8 @@ impl Level {
         vector.into_iter().flatten().chain([portable]).collect()
     }
 
-    /// The level that the environment variable names, or the best that is proven: AVX-512 has to be named, until its
-    /// tests have run on a processor that has it. A name that this processor has no level for is an error.
+    /// The level that the environment variable names, or else the best. A name that this processor has no level for is an
+    /// error.
     pub fn detect() -> Result<Level, String> {
         static DETECTED: std::sync::OnceLock<Result<Level, String>> = std::sync::OnceLock::new();
         DETECTED.get_or_init(|| Level::choose(std::env::var(LEVEL_VARIABLE).ok().as_deref())).clone()
@@ -137,7 +137,7 @@ impl Level {
     fn choose(wanted: Option<&str>) -> Result<Level, String> {
         let available = Level::available();
         let found = match wanted {
-            None | Some("") => available.iter().find(|level| level.name() != "avx512"),
+            None | Some("") => available.first(),
             Some(name) => available.iter().find(|level| level.name() == name),
         };
         found.copied().ok_or_else(|| {
