@@ -6,6 +6,7 @@ use crate::automaton::Tables;
 use crate::blocks::BlockTables;
 use crate::chunk::Chunk;
 use crate::lookup::Lookup;
+use crate::lookup_lanes;
 use crate::walk::{Machine, Pieces};
 use crate::walk_lanes;
 use std::arch::x86_64::*;
@@ -121,7 +122,7 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn look_up(self, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
-        found.run_in_lanes(self, tables, chunk);
+        lookup_lanes::look_up(self, tables, chunk, found);
     }
 
     #[inline(always)]

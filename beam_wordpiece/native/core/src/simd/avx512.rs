@@ -6,6 +6,7 @@ use crate::automaton::Tables;
 use crate::blocks::{ADDED, BlockTables, DELETED, ISOLATED, SLOW, WORD};
 use crate::chunk::Chunk;
 use crate::lookup::Lookup;
+use crate::lookup_lanes;
 use crate::walk::{Machine, Pieces};
 use crate::walk_lanes;
 use std::arch::x86_64::*;
@@ -66,7 +67,7 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn look_up(self, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
-        found.run_in_lanes(self, tables, chunk);
+        lookup_lanes::look_up(self, tables, chunk, found);
     }
 
     #[inline(always)]
