@@ -17,22 +17,17 @@ pub fn look_up<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, found
     let (table, hash) = (tables.words, LaneHash::new(lanes, &tables.words.shape));
     let (bytes, starts, ends) = (&chunk.bytes[..], &chunk.starts[..], &chunk.ends[..]);
     let mut long = 0;
-    let mut batch = Batch::new();
+    let mut batch = Batch::<1>::new();
     for first in (0..words).step_by(BATCH) {
         let count = BATCH.min(words - first);
-        let (starts, ends) = (&starts[first..], &ends[first..]);
-        for i in (0..count).step_by(L::COUNT) {
-            batch.hash(lanes, &hash, bytes, [&starts[i..], &ends[i..]], i);
-        }
-        for i in (0..count).step_by(L::COUNT) {
-            batch.displace(lanes, &hash, &table, i);
-        }
+        batch.hash(lanes, &hash, bytes, [&starts[first..], &ends[first..]], count);
+        batch.displace(lanes, &hash, &table, count);
         for i in (0..count).step_by(L::COUNT) {
             let (values, unequal) = batch.probe(lanes, &table, i);
             lanes.store(values, &mut found.ids[first + i..]);
             let is_word = u32::MAX >> (32 - L::COUNT.min(count - i));
             found.missed[(first + i) / 64] |= u64::from(lanes.bits(unequal) & is_word) << (i % 64);
-            let is_long = lanes.bits(batch.long(lanes, i)) & is_word;
+            let is_long = lanes.bits(is_long(lanes, lanes.load(&batch.lengths[i..]))) & is_word;
             // Few words are long: this branch is mostly not taken.
             if is_long != 0 {
                 let numbers = lanes.add(lanes.load(&NUMBERS), lanes.splat((first + i) as u32));
@@ -41,7 +36,45 @@ pub fn look_up<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, found
             }
         }
     }
-    found.look_up_long(tables, chunk, long);
+    if long > 0 {
+        look_up_long(lanes, tables, chunk, found, long);
+    }
+}
+
+/// Look up the first `count` of the words in `found.long` in the second table.
+#[inline(always)]
+fn look_up_long<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &Chunk, found: &mut Lookup, count: usize) {
+    let (table, hash) = (tables.long_words, LaneHash::new(lanes, &tables.long_words.shape));
+    let (mut starts, mut ends) = ([0; BATCH], [0; BATCH]);
+    let mut batch = Batch::<2>::new();
+    for first in (0..count).step_by(BATCH) {
+        let words = &found.long[first..count.min(first + BATCH)];
+        for ((&word, start), end) in words.iter().zip(&mut starts).zip(&mut ends) {
+            (*start, *end) = (chunk.starts[word as usize], chunk.ends[word as usize]);
+        }
+        batch.hash(lanes, &hash, &chunk.bytes, [&starts, &ends], words.len());
+        batch.displace(lanes, &hash, &table, words.len());
+        for i in (0..words.len()).step_by(L::COUNT) {
+            let (values, unequal) = batch.probe(lanes, &table, i);
+            let mut ids = [0; MOST_LANES];
+            lanes.store(values, &mut ids);
+            let unequal = lanes.bits(unequal);
+            for (lane, &word) in words[i..].iter().take(L::COUNT).enumerate() {
+                let word = word as usize;
+                found.ids[word] = ids[lane];
+                found.missed[word / 64] &= !(u64::from(!unequal >> lane & 1) << (word % 64));
+            }
+        }
+    }
+}
+
+/// Which words fit the second table and not the first, by their lengths.
+#[inline(always)]
+fn is_long<L: Lanes>(lanes: L, lengths: L::Vector) -> L::Mask {
+    let shortest = lanes.splat(key_bytes(2) as u32 + 1);
+    // Shorter ones wrap around to great numbers.
+    let beyond = lanes.min(lanes.sub(lengths, shortest), lanes.splat(i32::MAX as u32));
+    lanes.greater(lanes.splat(LONG_LENGTHS as u32), beyond)
 }
 
 /// 0, 1, 2, …
@@ -55,11 +88,11 @@ static NUMBERS: [u32; MOST_LANES] = {
     numbers
 };
 
-/// Words that are hashed and not yet compared.
+/// Words that are hashed and not yet compared, with keys of `H` times sixteen bytes.
 #[repr(align(64))]
-struct Batch {
+struct Batch<const H: usize> {
     /// The keys, their first four bytes first.
-    keys: [[u32; BATCH]; 4],
+    keys: [[[u32; BATCH]; 4]; H],
     /// Hash of each.
     hashes: [u32; BATCH],
     /// First the bucket of each, then where its slot is in the table, in bytes.
@@ -68,58 +101,81 @@ struct Batch {
     lengths: [u32; BATCH],
 }
 
-impl Batch {
-    fn new() -> Batch {
-        Batch { keys: [[0; BATCH]; 4], hashes: [0; BATCH], places: [0; BATCH], lengths: [0; BATCH] }
+impl<const H: usize> Batch<H> {
+    /// The longest key in bytes.
+    const LONGEST: u32 = key_bytes(2 * H) as u32;
+
+    fn new() -> Batch<H> {
+        let none = [0; BATCH];
+        Batch { keys: [[none; 4]; H], hashes: none, places: none, lengths: none }
     }
 
-    /// Hash the words with these starts and ends and keep them from `at` on.
+    /// Hash the first `count` words with these starts and ends; there is a whole vector of them at the end.
     #[inline(always)]
-    fn hash<L: Lanes>(&mut self, lanes: L, hash: &LaneHash<L>, bytes: &[u8], [starts, ends]: [&[u32]; 2], at: usize) {
-        let length = lanes.sub(lanes.load(ends), lanes.load(starts));
-        lanes.store(length, &mut self.lengths[at..]);
-        let too_long = lanes.greater(length, lanes.splat(key_bytes(2) as u32));
-        // A longer word gets the empty key, which is in no table.
-        let length = lanes.select(too_long, length, lanes.splat(0));
-        // SAFETY: a word begins in the text of the chunk, behind which there are more than 16 bytes.
-        let mut key = unsafe { lanes.gather_16(bytes, starts) };
-        lanes.keep_bytes(&mut key, length);
-        for (part, kept) in key.iter().zip(&mut self.keys) {
-            lanes.store(*part, &mut kept[at..]);
+    fn hash<L: Lanes>(
+        &mut self,
+        lanes: L,
+        hash: &LaneHash<L, H>,
+        bytes: &[u8],
+        [starts, ends]: [&[u32]; 2],
+        count: usize,
+    ) {
+        for i in (0..count).step_by(L::COUNT) {
+            let length = lanes.sub(lanes.load(&ends[i..]), lanes.load(&starts[i..]));
+            lanes.store(length, &mut self.lengths[i..]);
+            let too_long = lanes.greater(length, lanes.splat(Self::LONGEST));
+            // A longer word gets the empty key, which is in no table.
+            let mut length = lanes.select(too_long, length, lanes.splat(0));
+            let mut key = [[lanes.splat(0); 4]; H];
+            for (half, parts) in key.iter_mut().enumerate() {
+                // SAFETY: a word begins in the text of the chunk, behind which there are more than 32 bytes.
+                *parts = unsafe { lanes.gather_16(&bytes[16 * half..], &starts[i..]) };
+                lanes.keep_bytes(parts, length);
+                length = lanes.sub(length, lanes.splat(16));
+                for (part, kept) in parts.iter().zip(&mut self.keys[half]) {
+                    lanes.store(*part, &mut kept[i..]);
+                }
+            }
+            let hashes = hash.of(lanes, &key);
+            lanes.store(hashes, &mut self.hashes[i..]);
+            lanes.store(hash.buckets(lanes, hashes), &mut self.places[i..]);
         }
-        let hashes = hash.of(lanes, &key);
-        lanes.store(hashes, &mut self.hashes[at..]);
-        lanes.store(hash.buckets(lanes, hashes), &mut self.places[at..]);
     }
 
-    /// Find the slots of the words from `at` on, and ask for them.
+    /// Find the slots of the first `count` words.
     #[inline(always)]
-    fn displace<L: Lanes>(&mut self, lanes: L, hash: &LaneHash<L>, table: &WordTable<'_, 2>, at: usize) {
-        // SAFETY: a bucket is below the number of displacements, behind which there are four bytes more.
-        let displacements = unsafe { lanes.gather_4(table.displacements, lanes.load(&self.places[at..])) };
-        let slots = hash.slots(lanes, lanes.load(&self.hashes[at..]), displacements);
-        lanes.store(lanes.shl::<4>(slots), &mut self.places[at..]);
-    }
-
-    /// Which words from `at` on fit the second table and not the first.
-    #[inline(always)]
-    fn long<L: Lanes>(&self, lanes: L, at: usize) -> L::Mask {
-        let shortest = lanes.splat(key_bytes(2) as u32 + 1);
-        // Shorter ones wrap around to great numbers.
-        let beyond = lanes.min(lanes.sub(lanes.load(&self.lengths[at..]), shortest), lanes.splat(i32::MAX as u32));
-        lanes.greater(lanes.splat(LONG_LENGTHS as u32), beyond)
-    }
-
-    /// Compare the words from `at` on with what the table has in their slots: the values, and where the key differs.
-    #[inline(always)]
-    fn probe<L: Lanes>(&self, lanes: L, table: &WordTable<'_, 2>, at: usize) -> (L::Vector, L::Mask) {
-        // SAFETY: a slot has 16 bytes, and its number is below the number of slots, see `LaneHash::slots`.
-        let slot = unsafe { lanes.gather_16(bytemuck::cast_slice(table.slots), &self.places[at..]) };
-        let mut difference = lanes.splat(0);
-        for (i, part) in slot.iter().enumerate() {
-            let here = lanes.xor(*part, lanes.load(&self.keys[i][at..]));
-            difference = lanes.or(difference, if i == 3 { lanes.and(here, lanes.splat(0xFF)) } else { here });
+    fn displace<L: Lanes, const W: usize>(
+        &mut self,
+        lanes: L,
+        hash: &LaneHash<L, H>,
+        table: &WordTable<'_, W>,
+        count: usize,
+    ) {
+        for i in (0..count).step_by(L::COUNT) {
+            // SAFETY: a bucket is below the number of displacements, behind which there are four bytes more.
+            let displacements = unsafe { lanes.gather_4(table.displacements, lanes.load(&self.places[i..])) };
+            let slots = hash.slots(lanes, lanes.load(&self.hashes[i..]), displacements);
+            lanes.store(lanes.shl_by(slots, const { (16 * H).ilog2() }), &mut self.places[i..]);
         }
-        (lanes.shr::<8>(slot[3]), lanes.not_zero(difference))
+    }
+
+    /// Compare a vector of words from `at` on with what the table has in their slots: the values, and where the key
+    /// differs.
+    #[inline(always)]
+    fn probe<L: Lanes, const W: usize>(&self, lanes: L, table: &WordTable<'_, W>, at: usize) -> (L::Vector, L::Mask) {
+        const { assert!(W == 2 * H) };
+        let slots: &[u8] = bytemuck::cast_slice(table.slots.as_flattened());
+        let (mut difference, mut last) = (lanes.splat(0), lanes.splat(0));
+        for half in 0..H {
+            // SAFETY: a slot has `16 * H` bytes, and its number is below the number of slots, see `LaneHash::slots`.
+            let slot = unsafe { lanes.gather_16(&slots[16 * half..], &self.places[at..]) };
+            for (i, part) in slot.iter().enumerate() {
+                let here = lanes.xor(*part, lanes.load(&self.keys[half][i][at..]));
+                let is_last = half + 1 == H && i == 3;
+                difference = lanes.or(difference, if is_last { lanes.and(here, lanes.splat(0xFF)) } else { here });
+            }
+            last = slot[3];
+        }
+        (lanes.shr::<8>(last), lanes.not_zero(difference))
     }
 }

@@ -105,41 +105,49 @@ impl Shape {
     }
 }
 
-/// The hash of a table of 16-byte slots, for a vector of keys.
+/// The hash of a table of slots of `H` times sixteen bytes, for a vector of keys.
 #[derive(Debug, Clone, Copy)]
-pub struct LaneHash<L: Lanes> {
-    summands: [L::Vector; 4],
+pub struct LaneHash<L: Lanes, const H: usize> {
+    summands: [[L::Vector; 4]; H],
     bucket_mask: L::Vector,
     /// Bits of the hash that are not in the number of a slot.
     unused_bits: u32,
     displacement_shift: u32,
 }
 
-impl<L: Lanes> LaneHash<L> {
+impl<L: Lanes, const H: usize> LaneHash<L, H> {
     /// The hash with this shape.
     #[inline(always)]
-    pub fn new(lanes: L, shape: &Shape) -> LaneHash<L> {
-        let [a, b, ..] = shape.summands;
-        LaneHash {
-            summands: [
+    pub fn new(lanes: L, shape: &Shape) -> LaneHash<L, H> {
+        let mut summands = [[lanes.splat(0); 4]; H];
+        for (half, pair) in summands.iter_mut().zip(shape.summands.chunks_exact(2)) {
+            let [a, b] = [pair[0], pair[1]];
+            *half = [
                 lanes.splat(a as u32),
                 lanes.splat((a >> 32) as u32),
                 lanes.splat(b as u32),
                 lanes.splat((b >> 32) as u32),
-            ],
+            ];
+        }
+        LaneHash {
+            summands,
             bucket_mask: lanes.splat((1 << shape.bucket_bits) - 1),
             unused_bits: 32 - shape.bits,
             displacement_shift: shape.bits - 8,
         }
     }
 
-    /// [`Shape::hash`] of keys in four parts.
+    /// [`Shape::hash`] of keys, each half in four parts.
     #[inline(always)]
-    pub fn of(&self, lanes: L, key: &[L::Vector; 4]) -> L::Vector {
-        let [a, b, c, d] = self.summands;
-        let first = lanes.fold_multiply(lanes.add(key[0], a), lanes.add(key[1], b));
-        let second = lanes.fold_multiply(lanes.add(key[2], c), lanes.add(key[3], d));
-        lanes.xor(first, second)
+    pub fn of(&self, lanes: L, key: &[[L::Vector; 4]; H]) -> L::Vector {
+        let mut hash = lanes.splat(0);
+        for (key, summands) in key.iter().zip(&self.summands) {
+            let [a, b, c, d] = *summands;
+            let first = lanes.fold_multiply(lanes.add(key[0], a), lanes.add(key[1], b));
+            let second = lanes.fold_multiply(lanes.add(key[2], c), lanes.add(key[3], d));
+            hash = lanes.xor(hash, lanes.xor(first, second));
+        }
+        hash
     }
 
     /// [`Shape::bucket`].
