@@ -36,5 +36,6 @@ pub mod utf8;
 pub mod validate;
 pub mod walk;
 pub mod walk_lanes;
+pub mod walk_log;
 pub mod wide;
 pub mod word_table;

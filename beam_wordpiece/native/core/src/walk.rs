@@ -7,6 +7,7 @@ use crate::simd::Simd;
 use crate::simd::lanes::MOST_LANES;
 use crate::trie::NONE;
 use crate::utf8;
+use crate::walk_log::Log;
 
 /// Bytes behind the text that decoding may look at, at least.
 const SLACK: usize = 64;
@@ -169,61 +170,6 @@ fn is_ascii(bytes: &[u8], start: usize, end: usize) -> bool {
     let beyond = 8 * 16usize.saturating_sub(length) as u32;
     let head = bits.checked_shl(beyond).unwrap_or(0) & (u128::MAX / 0xFF * 0x80);
     head == 0 && (length <= 16 || bytes[start + 16..end].is_ascii())
-}
-
-/// Failure pops that are not written yet, and words that are at their end.
-#[derive(Debug)]
-pub struct Log {
-    /// Failure pops, packed.
-    pub pops: [u32; Log::SIZE],
-    /// Where they go.
-    pub targets: [u32; Log::SIZE],
-    /// Number of these.
-    pub length: usize,
-    /// Words at their end.
-    pub numbers: [u32; Log::SIZE],
-    /// Where the pieces of each end; NONE for a word that cannot be split.
-    pub ends: [u32; Log::SIZE],
-    /// Number of these.
-    pub ended: usize,
-}
-
-impl Log {
-    const SIZE: usize = 512;
-
-    /// Whether fewer than so many entries are left, a vector that may be written behind them included.
-    #[inline(always)]
-    pub fn has_room_for_less_than(&self, entries: usize) -> bool {
-        self.length.max(self.ended) + entries + MOST_LANES > Log::SIZE
-    }
-
-    /// Write the pops and the counts.
-    pub fn drain(&mut self, machine: &Machine<'_>, ids: &mut [u32], firsts: &[u32], counts: &mut [u32]) {
-        for (&pops, &target) in self.pops[..self.length].iter().zip(&self.targets[..self.length]) {
-            let packed = Packed(pops);
-            if packed.count() == 1 {
-                ids[target as usize] = packed.value();
-            } else {
-                pop(packed, machine.tables.pops, &mut ids[target as usize..]);
-            }
-        }
-        for (&number, &end) in self.numbers[..self.ended].iter().zip(&self.ends[..self.ended]) {
-            let first = firsts[number as usize];
-            if end == NONE {
-                ids[first as usize] = machine.unk_id;
-            } else {
-                counts[number as usize] = end - first;
-            }
-        }
-        (self.length, self.ended) = (0, 0);
-    }
-}
-
-impl Default for Log {
-    fn default() -> Log {
-        let none = [0; Log::SIZE];
-        Log { pops: none, targets: none, length: 0, numbers: none, ends: none, ended: 0 }
-    }
 }
 
 /// The automaton and the text that it runs over.

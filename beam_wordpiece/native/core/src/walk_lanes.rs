@@ -9,7 +9,8 @@ use crate::double_array::Packed;
 use crate::simd::lanes::{Lanes, MOST_LANES, Places};
 use crate::trie::NONE;
 use crate::utf8;
-use crate::walk::{Log, Machine, Pieces, Work, walk_each};
+use crate::walk::{Machine, Pieces, Work, walk_each};
+use crate::walk_log::Log;
 
 /// Groups that take turns.
 const GROUPS: usize = 4;
@@ -19,13 +20,13 @@ const STEPS: usize = 4;
 /// How lanes read the characters of their words.
 trait Reader<L: Lanes> {
     /// What a lane keeps of the text at its place: enough for [`STEPS`] characters, or made anew by every `next`.
-    fn load(lanes: L, machine: &Machine<'_>, places: L::Vector) -> L::Vector;
+    fn load(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector;
     /// The same for lanes whose last characters came from `next`.
-    fn reload(lanes: L, machine: &Machine<'_>, places: L::Vector, text: L::Vector) -> L::Vector;
+    fn reload(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> L::Vector;
     /// Codes of the characters that come next.
-    fn codes(lanes: L, machine: &Machine<'_>, text: L::Vector) -> L::Vector;
+    fn codes(walk: &Walk<'_, L>, text: L::Vector) -> L::Vector;
     /// Places and text behind those characters.
-    fn next(lanes: L, machine: &Machine<'_>, places: L::Vector, text: L::Vector) -> [L::Vector; 2];
+    fn next(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> [L::Vector; 2];
 }
 
 /// Words of ASCII: a lane keeps the next four bytes.
@@ -33,24 +34,25 @@ struct Ascii;
 
 impl<L: Lanes> Reader<L> for Ascii {
     #[inline(always)]
-    fn load(lanes: L, machine: &Machine<'_>, places: L::Vector) -> L::Vector {
+    fn load(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
         // SAFETY: places are in the text of the chunk or just behind it, where there are readable bytes.
-        unsafe { lanes.gather_4(machine.bytes, places) }
+        unsafe { walk.lanes.gather_4(walk.machine.bytes, places) }
     }
 
     #[inline(always)]
-    fn reload(lanes: L, machine: &Machine<'_>, places: L::Vector, _text: L::Vector) -> L::Vector {
-        Self::load(lanes, machine, places)
+    fn reload(walk: &Walk<'_, L>, places: L::Vector, _text: L::Vector) -> L::Vector {
+        Self::load(walk, places)
     }
 
     #[inline(always)]
-    fn codes(lanes: L, machine: &Machine<'_>, text: L::Vector) -> L::Vector {
-        lanes.min(lanes.and(text, lanes.splat(0xFF)), lanes.splat(machine.tables.codes.mask))
+    fn codes(walk: &Walk<'_, L>, text: L::Vector) -> L::Vector {
+        let lanes = walk.lanes;
+        lanes.min(lanes.and(text, lanes.splat(0xFF)), walk.greatest_code)
     }
 
     #[inline(always)]
-    fn next(lanes: L, _machine: &Machine<'_>, places: L::Vector, text: L::Vector) -> [L::Vector; 2] {
-        [lanes.add(places, lanes.splat(1)), lanes.shr::<8>(text)]
+    fn next(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> [L::Vector; 2] {
+        [walk.lanes.add(places, walk.lanes.splat(1)), walk.lanes.shr::<8>(text)]
     }
 }
 
@@ -59,24 +61,24 @@ struct Utf8;
 
 impl<L: Lanes> Reader<L> for Utf8 {
     #[inline(always)]
-    fn load(lanes: L, machine: &Machine<'_>, places: L::Vector) -> L::Vector {
-        characters(lanes, machine, places)
+    fn load(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
+        characters(walk, places)
     }
 
     #[inline(always)]
-    fn reload(_lanes: L, _machine: &Machine<'_>, _places: L::Vector, text: L::Vector) -> L::Vector {
+    fn reload(_walk: &Walk<'_, L>, _places: L::Vector, text: L::Vector) -> L::Vector {
         text
     }
 
     #[inline(always)]
-    fn codes(lanes: L, _machine: &Machine<'_>, text: L::Vector) -> L::Vector {
-        lanes.and(text, lanes.splat(0xFF_FFFF))
+    fn codes(walk: &Walk<'_, L>, text: L::Vector) -> L::Vector {
+        walk.lanes.and(text, walk.lanes.splat(0xFF_FFFF))
     }
 
     #[inline(always)]
-    fn next(lanes: L, machine: &Machine<'_>, places: L::Vector, text: L::Vector) -> [L::Vector; 2] {
-        let places = lanes.add(places, lanes.shr::<24>(text));
-        [places, characters(lanes, machine, places)]
+    fn next(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> [L::Vector; 2] {
+        let places = walk.lanes.add(places, walk.lanes.shr::<24>(text));
+        [places, characters(walk, places)]
     }
 }
 
@@ -102,60 +104,101 @@ struct Group<L: Lanes> {
     places: Places,
 }
 
-/// Walk all words of `pieces`.
-#[inline(always)]
-pub fn walk<L: Lanes>(lanes: L, machine: &Machine<'_>, pieces: &mut Pieces) {
-    let Pieces { ids, firsts, counts, ascii, other, log, .. } = pieces;
-    let mut found = Found { ids, firsts, counts, log };
-    walk_words::<L, Ascii>(lanes, machine, ascii, &mut found);
-    walk_words::<L, Utf8>(lanes, machine, other, &mut found);
-}
-
-/// Where the pieces go.
-struct Found<'a> {
-    ids: &'a mut [u32],
-    firsts: &'a [u32],
-    counts: &'a mut [u32],
+/// What all groups use: the automaton, the words that wait, and what was found.
+struct Walk<'a, L: Lanes> {
+    lanes: L,
+    machine: &'a Machine<'a>,
+    /// The units as bytes, and the number of the last.
+    units: &'a [u8],
+    last_unit: L::Vector,
+    greatest_code: L::Vector,
+    /// The fields of the words that wait, all of one length.
+    starts: &'a [u32],
+    ends: &'a [u32],
+    numbers: &'a [u32],
+    targets: &'a [u32],
+    texts: &'a [u32],
+    /// The next of these words, and their number.
+    next: usize,
+    count: usize,
     log: &'a mut Log,
 }
 
+/// Walk all words of `pieces`.
 #[inline(always)]
-fn walk_words<L: Lanes, R: Reader<L>>(lanes: L, machine: &Machine<'_>, work: &mut Work, found: &mut Found<'_>) {
+pub fn walk<L: Lanes>(lanes: L, machine: &Machine<'_>, pieces: &mut Pieces) {
+    walk_words::<L, Ascii>(lanes, machine, pieces, |pieces| &mut pieces.ascii);
+    walk_words::<L, Utf8>(lanes, machine, pieces, |pieces| &mut pieces.other);
+}
+
+#[inline(always)]
+fn walk_words<L: Lanes, R: Reader<L>>(
+    lanes: L,
+    machine: &Machine<'_>,
+    pieces: &mut Pieces,
+    which: fn(&mut Pieces) -> &mut Work,
+) {
+    let mut work = std::mem::take(which(pieces));
     // A group that is mostly empty costs as much as a full one.
     if work.count < L::COUNT / 2 {
-        return walk_each(machine, work, found.ids, found.counts);
+        walk_each(machine, &work, &mut pieces.ids, &mut pieces.counts);
+    } else {
+        work.pad(L::COUNT);
+        walk_in_groups::<L, R>(lanes, machine, pieces, &mut work);
     }
-    work.pad(L::COUNT);
-    for i in (0..work.count).step_by(L::COUNT) {
-        lanes.store(R::load(lanes, machine, lanes.load(&work.starts[i..])), &mut work.texts[i..]);
+    *which(pieces) = work;
+}
+
+#[inline(always)]
+fn walk_in_groups<L: Lanes, R: Reader<L>>(lanes: L, machine: &Machine<'_>, pieces: &mut Pieces, work: &mut Work) {
+    let Pieces { ids, firsts, counts, log, .. } = pieces;
+    let Work { starts, ends, numbers, targets, texts, count } = work;
+    let length = *count + L::COUNT;
+    let mut walk = Walk {
+        lanes,
+        machine,
+        units: bytemuck::cast_slice(machine.tables.units),
+        last_unit: lanes.splat(machine.tables.units.len() as u32 - 1),
+        greatest_code: lanes.splat(machine.tables.codes.mask),
+        starts: &starts[..length],
+        ends: &ends[..length],
+        numbers: &numbers[..length],
+        targets: &targets[..length],
+        texts: &[],
+        next: 0,
+        count: *count,
+        log,
+    };
+    for i in (0..*count).step_by(L::COUNT) {
+        lanes.store(R::load(&walk, lanes.load(&starts[i..])), &mut texts[i..]);
     }
-    let mut next = 0;
+    walk.texts = &texts[..length];
     // Variables of their own, and not an array, so that the compiler keeps them in registers as far as there are some.
-    let mut one = Group::filled::<R>(lanes, machine, work, &mut next);
-    let mut two = Group::filled::<R>(lanes, machine, work, &mut next);
-    let mut three = Group::filled::<R>(lanes, machine, work, &mut next);
-    let mut four = Group::filled::<R>(lanes, machine, work, &mut next);
+    let mut one = Group::filled::<R>(&mut walk);
+    let mut two = Group::filled::<R>(&mut walk);
+    let mut three = Group::filled::<R>(&mut walk);
+    let mut four = Group::filled::<R>(&mut walk);
     while one.active | two.active | three.active | four.active != 0 {
         for step in 1..=STEPS {
-            one.turn::<R>(lanes, machine, work, &mut next, found.log, step == STEPS);
-            two.turn::<R>(lanes, machine, work, &mut next, found.log, step == STEPS);
-            three.turn::<R>(lanes, machine, work, &mut next, found.log, step == STEPS);
-            four.turn::<R>(lanes, machine, work, &mut next, found.log, step == STEPS);
+            one.turn::<R>(&mut walk, step == STEPS);
+            two.turn::<R>(&mut walk, step == STEPS);
+            three.turn::<R>(&mut walk, step == STEPS);
+            four.turn::<R>(&mut walk, step == STEPS);
         }
-        if found.log.has_room_for_less_than(GROUPS * STEPS * L::COUNT) {
-            found.log.drain(machine, found.ids, found.firsts, found.counts);
+        if walk.log.has_room_for_less_than(GROUPS * STEPS * L::COUNT) {
+            walk.log.drain(machine, ids, firsts, counts);
         }
     }
-    found.log.drain(machine, found.ids, found.firsts, found.counts);
+    walk.log.drain(machine, ids, firsts, counts);
 }
 
 /// The codes of the characters at these places, with their lengths from bit 24.
 #[inline(always)]
-fn characters<L: Lanes>(lanes: L, machine: &Machine<'_>, places: L::Vector) -> L::Vector {
+fn characters<L: Lanes>(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
+    let (lanes, mask) = (walk.lanes, walk.greatest_code);
     // SAFETY: places are in the text of the chunk or just behind it, where there are readable bytes.
-    let bytes = unsafe { lanes.gather_4(machine.bytes, places) };
+    let bytes = unsafe { lanes.gather_4(walk.machine.bytes, places) };
     let lead = lanes.and(bytes, lanes.splat(0xFF));
-    let mask = lanes.splat(machine.tables.codes.mask);
     let ascii = lanes.or(lanes.min(lead, mask), lanes.splat(1 << 24));
     let more = lanes.greater(lead, lanes.splat(0x7F));
     if lanes.bits(more) == 0 {
@@ -172,36 +215,37 @@ fn characters<L: Lanes>(lanes: L, machine: &Machine<'_>, places: L::Vector) -> L
     let three = lanes.or(lanes.min(three, mask), lanes.splat(3 << 24));
     let codes = lanes.select(is_three, lanes.select(more, ascii, two), three);
     let is_four = lanes.bits(lanes.greater(lead, lanes.splat(0xEF)));
-    if is_four != 0 { supplementary(lanes, machine, codes, places, is_four) } else { codes }
+    if is_four != 0 { supplementary(walk, codes, places, is_four) } else { codes }
 }
 
 /// The same where some characters have four bytes.
-#[inline(never)]
-fn supplementary<L: Lanes>(
-    lanes: L,
-    machine: &Machine<'_>,
-    codes: L::Vector,
-    places: L::Vector,
-    which: u32,
-) -> L::Vector {
+#[inline(always)]
+fn supplementary<L: Lanes>(walk: &Walk<'_, L>, codes: L::Vector, places: L::Vector, which: u32) -> L::Vector {
     let (mut spilled, mut at) = ([0; MOST_LANES], [0; MOST_LANES]);
-    lanes.store(codes, &mut spilled);
-    lanes.store(places, &mut at);
-    for (i, code) in spilled.iter_mut().enumerate().filter(|(i, _)| which >> i & 1 != 0) {
-        let (c, length) = utf8::decode(machine.bytes, at[i] as usize);
+    walk.lanes.store(codes, &mut spilled);
+    walk.lanes.store(places, &mut at);
+    decode_four_bytes(walk.machine, &mut spilled, &at, which);
+    walk.lanes.load(&spilled)
+}
+
+/// Decode the characters of the lanes that the bits name.
+#[inline(never)]
+fn decode_four_bytes(machine: &Machine<'_>, codes: &mut [u32; MOST_LANES], places: &[u32; MOST_LANES], which: u32) {
+    for (lane, code) in codes.iter_mut().enumerate().filter(|(lane, _)| which >> lane & 1 != 0) {
+        let (c, length) = utf8::decode(machine.bytes, places[lane] as usize);
         *code = machine.tables.codes.code(c) | (length as u32) << 24;
     }
-    lanes.load(&spilled)
 }
 
 impl<L: Lanes> Group<L> {
     /// A group with the words that come next.
     #[inline(always)]
-    fn filled<R: Reader<L>>(lanes: L, machine: &Machine<'_>, work: &Work, next: &mut usize) -> Group<L> {
+    fn filled<R: Reader<L>>(walk: &mut Walk<'_, L>) -> Group<L> {
+        let lanes = walk.lanes;
         let zero = lanes.splat(0);
         let mut group = Group {
             active: 0,
-            base: lanes.splat(machine.root_base),
+            base: lanes.splat(walk.machine.root_base),
             failure: lanes.splat(NONE),
             pops: zero,
             follow: lanes.mask(0),
@@ -212,74 +256,63 @@ impl<L: Lanes> Group<L> {
             number: zero,
             places: Places([0; MOST_LANES]),
         };
-        group.refill(lanes, machine, work, next, u32::MAX >> (32 - L::COUNT));
-        group.ask::<R>(lanes, machine);
+        group.refill(walk, u32::MAX >> (32 - L::COUNT));
+        group.ask::<R>(walk);
         group
     }
 
     /// One step of every word, with nodes that are there, and the question for those of the next step.
     #[inline(always)]
-    fn turn<R: Reader<L>>(
-        &mut self,
-        lanes: L,
-        machine: &Machine<'_>,
-        work: &Work,
-        next: &mut usize,
-        log: &mut Log,
-        reload: bool,
-    ) {
+    fn turn<R: Reader<L>>(&mut self, walk: &mut Walk<'_, L>, reload: bool) {
         if self.active == 0 {
             return;
         }
-        self.step::<R>(lanes, machine, work, next, log);
+        self.step::<R>(walk);
         if reload {
-            self.text = R::reload(lanes, machine, self.at, self.text);
+            self.text = R::reload(walk, self.at, self.text);
         }
-        self.ask::<R>(lanes, machine);
+        self.ask::<R>(walk);
     }
 
     /// Ask for the nodes of the next step.
     #[inline(always)]
-    fn ask<R: Reader<L>>(&mut self, lanes: L, machine: &Machine<'_>) {
-        let child = lanes.xor(self.base, R::codes(lanes, machine, self.text));
+    fn ask<R: Reader<L>>(&mut self, walk: &Walk<'_, L>) {
+        let lanes = walk.lanes;
+        let child = lanes.xor(self.base, R::codes(walk, self.text));
         // A base with any code exclusive-or'd in, and a failure link, are units: checked when the automaton was opened.
         // The minimum holds even if somebody has written to the mapped file since.
-        let last = lanes.splat(machine.tables.units.len() as u32 - 1);
-        let unit = lanes.min(lanes.select(self.follow, child, self.failure), last);
+        let unit = lanes.min(lanes.select(self.follow, child, self.failure), walk.last_unit);
         lanes.store(lanes.shl::<4>(unit), &mut self.places.0);
-        lanes.prefetch(bytemuck::cast_slice(machine.tables.units), &self.places.0);
+        lanes.prefetch(walk.units, &self.places.0);
     }
 
     /// Put words that wait into these lanes; those that get none become idle.
     #[inline(always)]
-    fn refill(&mut self, lanes: L, machine: &Machine<'_>, work: &Work, next: &mut usize, free: u32) {
-        let waiting = work.count - *next;
-        let mut filled = free;
-        while filled.count_ones() as usize > waiting {
-            filled &= !(1 << filled.ilog2());
-        }
-        let place = *next;
-        self.at = lanes.expand(self.at, filled, &work.starts[place..]);
-        self.end = lanes.expand(self.end, filled, &work.ends[place..]);
-        self.number = lanes.expand(self.number, filled, &work.numbers[place..]);
-        self.target = lanes.expand(self.target, filled, &work.targets[place..]);
-        self.text = lanes.expand(self.text, filled, &work.texts[place..]);
+    fn refill(&mut self, walk: &mut Walk<'_, L>, free: u32) {
+        let (lanes, next) = (walk.lanes, walk.next);
+        let waiting = walk.count - next;
+        let filled = if free.count_ones() as usize <= waiting { free } else { lowest_bits(free, waiting) };
+        self.at = lanes.expand(self.at, filled, &walk.starts[next..]);
+        self.end = lanes.expand(self.end, filled, &walk.ends[next..]);
+        self.number = lanes.expand(self.number, filled, &walk.numbers[next..]);
+        self.target = lanes.expand(self.target, filled, &walk.targets[next..]);
+        self.text = lanes.expand(self.text, filled, &walk.texts[next..]);
         let mask = lanes.mask(free);
-        self.base = lanes.select(mask, self.base, lanes.splat(machine.root_base));
+        self.base = lanes.select(mask, self.base, lanes.splat(walk.machine.root_base));
         self.failure = lanes.select(mask, self.failure, lanes.splat(NONE));
         self.pops = lanes.select(mask, self.pops, lanes.splat(0));
-        *next += filled.count_ones() as usize;
+        walk.next += filled.count_ones() as usize;
         self.active = self.active & !free | filled;
     }
 
     /// One step of every word.
     #[inline(always)]
-    fn step<R: Reader<L>>(&mut self, lanes: L, machine: &Machine<'_>, work: &Work, next: &mut usize, log: &mut Log) {
+    fn step<R: Reader<L>>(&mut self, walk: &mut Walk<'_, L>) {
+        let (lanes, machine) = (walk.lanes, walk.machine);
         let active = lanes.mask(self.active);
         // SAFETY: a unit has 16 bytes, and `ask` took no number greater than that of the last one.
-        let [check, base, failure, pops] =
-            unsafe { lanes.gather_16(bytemuck::cast_slice(machine.tables.units), &self.places.0) };
-        let [after, text] = R::next(lanes, machine, self.at, self.text);
+        let [check, base, failure, pops] = unsafe { lanes.gather_16(walk.units, &self.places.0) };
+        let [after, text] = R::next(walk, self.at, self.text);
         let taken = lanes.but_not(lanes.both(active, lanes.equal(check, self.base)), self.follow);
         self.at = lanes.select(taken, self.at, after);
         self.text = lanes.select(taken, self.text, text);
@@ -292,7 +325,7 @@ impl<L: Lanes> Group<L> {
         let childless = lanes.both(active, lanes.equal(self.base, lanes.splat(0)));
         let fails = lanes.either(lanes.but_not(active, arrived), lanes.either(childless, ended));
         let dead = lanes.both(fails, lanes.equal(self.failure, lanes.splat(NONE)));
-        self.pop(lanes, machine, lanes.bits(lanes.but_not(fails, dead)), log);
+        self.pop(walk, lanes.bits(lanes.but_not(fails, dead)));
         let to_root = lanes.both(fails, lanes.equal(self.failure, lanes.splat(machine.suffix_root)));
         self.follow = lanes.but_not(lanes.but_not(fails, dead), to_root);
         // The suffix root is known: it is not loaded.
@@ -302,19 +335,16 @@ impl<L: Lanes> Group<L> {
         let done = lanes.bits(lanes.either(dead, lanes.both(to_root, ended)));
         if done != 0 {
             let end = lanes.select(dead, self.target, lanes.splat(NONE));
-            lanes.compress(self.number, done, &mut log.numbers[log.ended..]);
-            lanes.compress(end, done, &mut log.ends[log.ended..]);
-            log.ended += done.count_ones() as usize;
-            self.refill(lanes, machine, work, next, done);
+            walk.log.push_ended(lanes, self.number, end, done);
+            self.refill(walk, done);
         }
     }
 
     /// Put the failure pops of these lanes into the log.
     #[inline(always)]
-    fn pop(&mut self, lanes: L, machine: &Machine<'_>, which: u32, log: &mut Log) {
-        lanes.compress(self.pops, which, &mut log.pops[log.length..]);
-        lanes.compress(self.target, which, &mut log.targets[log.length..]);
-        log.length += which.count_ones() as usize;
+    fn pop(&mut self, walk: &mut Walk<'_, L>, which: u32) {
+        let lanes = walk.lanes;
+        walk.log.push_pops(lanes, self.pops, self.target, which);
         let mask = lanes.mask(which);
         let count = lanes.shr::<28>(self.pops);
         let long = lanes.both(mask, lanes.equal(count, lanes.splat(Packed::LONG)));
@@ -324,9 +354,18 @@ impl<L: Lanes> Group<L> {
             lanes.store(self.target, &mut targets);
             lanes.store(self.pops, &mut pops);
             for i in (0..L::COUNT).filter(|i| lanes.bits(long) >> i & 1 != 0) {
-                targets[i] += Packed(pops[i]).length(machine.tables.pops) as u32 - Packed::LONG;
+                targets[i] += Packed(pops[i]).length(walk.machine.tables.pops) as u32 - Packed::LONG;
             }
             self.target = lanes.load(&targets);
         }
     }
+}
+
+/// The lowest `count` of the bits that are set.
+#[cold]
+fn lowest_bits(mut bits: u32, count: usize) -> u32 {
+    while bits.count_ones() as usize > count {
+        bits &= !(1 << bits.ilog2());
+    }
+    bits
 }
