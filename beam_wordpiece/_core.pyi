@@ -1,9 +1,9 @@
-"""Types of the compiled module. Private: the public API is `Automaton` and `Tokenizer` of `beam_wordpiece`."""
+"""Types of the compiled module. Private but for `Encoding`: the public API is what `beam_wordpiece` names."""
 
 from collections.abc import Sequence
-from typing import final
+from typing import ClassVar, final
 
-__all__ = ["Automaton", "EncodedColumn", "Encoder", "compile", "simd_level"]
+__all__ = ["Automaton", "EncodedColumn", "Encoder", "Encoding", "compile", "simd_level"]
 
 def compile(
     tokens: Sequence[str],
@@ -65,7 +65,15 @@ class Encoder:
     def __new__(cls, automaton: Automaton, *, add_special_tokens: bool, strict: bool) -> Encoder:
         """`strict`: invalid UTF-8 is a TextError; otherwise each maximal invalid part is read as U+FFFD."""
 
-    def encode(self, text: str) -> list[int]: ...
+    def encode(self, text: str) -> list[int]:
+        """The ids of one text. The GIL is let go of only where it has more than 2048 bytes of UTF-8.
+
+        Raises UnicodeEncodeError where the text holds a lone surrogate.
+        """
+
+    def encoding(self, text: str) -> Encoding:
+        """The same, without making a list yet."""
+
     def encode_arrow(self, arrays: Sequence[object]) -> tuple[EncodedColumn, dict[str, int]]:
         """Encode string or large_string (or binary) arrays, one after the other, into one list column.
 
@@ -73,6 +81,30 @@ class Encoder:
         not hold the ids. Raises TextError (row counted over all arrays) and InputError (unsupported layout). The
         counts: documents, nulls, bytes, tokens, unknowns, invalid (documents with invalid UTF-8).
         """
+
+@final
+class Encoding:
+    """The tokens of one text: `ids` and, of the same length, the `tokens` that they stand for.
+
+    Both are lists that are made when they are first asked for, and then stay the same objects. Equal to another
+    Encoding where both lists are.
+    """
+
+    __match_args__: ClassVar[tuple[str, str]] = ("ids", "tokens")
+
+    def __new__(cls, ids: list[int], tokens: list[str]) -> Encoding: ...
+    @property
+    def ids(self) -> list[int]:
+        """The ids, special tokens of the template included."""
+
+    @property
+    def tokens(self) -> list[str]:
+        """The token of each id; empty where an id is no token's."""
+
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[type[Encoding], tuple[list[int], list[str]]]: ...
 
 @final
 class EncodedColumn:

@@ -34,16 +34,7 @@ CLEANUP = (
 REPLACE = 'errors="replace" to read each bad part as U+FFFD'
 SURROGATE = re.compile("[\ud800-\udfff]")
 
-
-@dataclass(frozen=True)
-class Encoding:
-    """The tokens of one text: `ids` and, of the same length, the `tokens` that they stand for."""
-
-    ids: list[int]
-    tokens: list[str]
-
-    def __len__(self) -> int:
-        return len(self.ids)
+Encoding = _core.Encoding
 
 
 @dataclass(frozen=True)
@@ -103,20 +94,25 @@ class Tokenizer:
     def encode(self, text: str) -> Encoding:
         """Tokenize one text.
 
+        The GIL is let go of only for a text of more than 2048 bytes of UTF-8: for a line of text that would take a good
+        part of the time of the call. The lists of the Encoding are made when they are asked for.
+
         Raises TypeError where it is not a str, and with errors="error" a TextError (row 0) where it holds a lone
         surrogate, which UTF-8 cannot say.
         """
-        if not isinstance(text, str):
-            raise TypeError(f"The text has to be a str, not {type(text).__name__}.")
         try:
-            ids = self._encoder.encode(text)
+            return self._encoder.encoding(text)
         except UnicodeEncodeError as error:
             if self._errors == "error":
                 raise TextError(
                     f"The text has a lone surrogate at character {error.start}; repair it, or give {REPLACE}.", 0
                 ) from error
-            ids = self._encoder.encode(SURROGATE.sub("\ufffd", text))
-        return Encoding(ids, [self._automaton.token(number) or "" for number in ids])
+        except TypeError:
+            # Asked only now: what is asked of every text takes time.
+            if isinstance(text, str):
+                raise
+            raise TypeError(f"The text has to be a str, not {type(text).__name__}.") from None
+        return self._encoder.encoding(SURROGATE.sub("\ufffd", text))
 
     def encode_arrow(self, array: Any) -> pa.RecordBatch:
         """Tokenize an Arrow array of text in one call, without the GIL.

@@ -1,6 +1,8 @@
 """The tokenizer: text and every kind of Arrow array to ids, and ids to text, as HF does it."""
 
+import copy
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,52 @@ def test_a_text_has_the_ids_and_tokens_of_hf(ours: bw.Tokenizer, strict: bw.Toke
         for tokenizer, special in ((ours, True), (strict, False)):
             expected, encoding = small_hf.encode(text, add_special_tokens=special), tokenizer.encode(text)
             assert (encoding.ids, encoding.tokens, len(encoding)) == (expected.ids, expected.tokens, len(expected.ids))
+
+
+def test_the_lists_of_an_encoding_are_made_once(ours: bw.Tokenizer) -> None:
+    encoding = ours.encode("unaffable cats")
+    assert len(encoding) == len(encoding.ids) == len(encoding.tokens)
+    assert encoding.ids is encoding.ids
+    assert encoding.tokens is encoding.tokens
+    encoding.ids.append(7)
+    assert (encoding.ids[-1], len(encoding)) == (7, len(encoding.tokens) + 1)
+
+
+def test_an_encoding_is_a_value(ours: bw.Tokenizer) -> None:
+    encoding = ours.encode("cats a")
+    made = bw.Encoding(ids=encoding.ids, tokens=encoding.tokens)
+    assert encoding == ours.encode("cats a") == made
+    assert (encoding != made) is False
+    assert encoding != ours.encode("cats b")
+    assert encoding != bw.Encoding(encoding.ids, [*encoding.tokens[:-1], "z"])
+    assert encoding != (encoding.ids, encoding.tokens)
+    assert repr(encoding) == f"Encoding(ids={encoding.ids}, tokens={encoding.tokens})"
+    assert eval(repr(encoding), {"Encoding": bw.Encoding}) == encoding
+    with pytest.raises(AttributeError):
+        encoding.ids = []  # type: ignore[misc]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(encoding)
+    match encoding:
+        case bw.Encoding(ids, tokens):
+            assert (ids, tokens) == (encoding.ids, encoding.tokens)
+
+
+def test_encodings_are_pickled_and_copied(ours: bw.Tokenizer) -> None:
+    for encoding in (ours.encode("unaffable cats"), bw.Encoding([1, 2], ["a", "b"]), ours.encode("")):
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            assert pickle.loads(pickle.dumps(encoding, protocol)) == encoding
+        assert copy.deepcopy(encoding) == copy.copy(encoding) == encoding
+
+
+@pytest.mark.parametrize("length", [2047, 2048, 2049, 70_000])
+def test_long_and_short_texts_are_encoded_alike(ours: bw.Tokenizer, length: int) -> None:
+    # From 2049 bytes on without the GIL; the second call has what the first left.
+    text = ("cats unaffable a. " * (length // 18 + 1))[:length]
+    (expected,) = ours.encode_arrow(pa.array([text])).column("input_ids").to_pylist()
+    for _ in range(2):
+        assert ours.encode(text).ids == expected
+        assert ours._encoder.encode(text) == expected
+        assert ours.encode("a").ids == ours._encoder.encode("a")
 
 
 @pytest.mark.parametrize("text", [None, 3, b"a", ["a"]])

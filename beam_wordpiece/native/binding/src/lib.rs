@@ -1,21 +1,25 @@
 //! The compiled module `beam_wordpiece._core`: what Python calls. Types and docstrings are in `_core.pyi`.
 //!
-//! A batch goes through the kernel in one call, without the interpreter's lock. No panic gets out: it would reach
+//! A batch goes through the kernel in one call, without the interpreter's lock, as does a text that is not short. No panic gets out: it would reach
 //! Python as a BaseException, which nobody catches, so it becomes a RuntimeError here.
 
 mod arrow;
+mod encoding;
+mod idle;
 mod pool;
 
 use arrow::{EncodedColumn, Texts};
+use encoding::Encoding;
+use idle::{Buffers, Idle};
 use pool::Pool;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use wordpiece::automaton::{Automaton as Kernel, OpenError};
-use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode};
+use wordpiece::encoder::{EncodeOptions, Encoded, encode};
 use wordpiece::error::Error;
 use wordpiece::options::{AddedToken, Options, Profile, Vocabulary};
 use wordpiece::simd::Level;
@@ -170,24 +174,38 @@ impl Automaton {
     }
 }
 
+/// A text of more bytes is encoded without the interpreter's lock. A shorter one takes 5 µs, or 25 where all of it is
+/// strange: nobody waits long for the lock, and letting go of it and taking it again would cost 0.2 µs, which is a good
+/// part of the time of a line of text.
+const SHORT: usize = 2048;
+
 #[pyclass(frozen, module = "beam_wordpiece._core")]
 struct Encoder {
     kernel: Arc<Kernel>,
     options: EncodeOptions,
-    /// Buffers of calls that have ended. A lock that is held (by another thread, or for ever in a forked child) only
-    /// means that new ones are made.
-    idle: Mutex<Vec<Workspace>>,
+    idle: Idle,
     pool: Arc<Pool>,
 }
 
 impl Encoder {
+    /// Encode one text; `take` gets the ids.
+    fn encode_one<T>(&self, py: Python<'_>, text: &str, take: impl FnOnce(&[u32]) -> T) -> PyResult<T> {
+        let mut buffers = self.idle.take();
+        let work = || {
+            let Buffers { workspace, out } = &mut *buffers;
+            encode(&self.kernel, std::iter::once(Some(text.as_bytes())), &self.options, workspace, out)
+        };
+        let encoded = if text.len() <= SHORT { guard(work) } else { run(py, work) };
+        encoded?.map_err(|error| kernel_error(py, error))?;
+        let taken = take(&buffers.out.ids);
+        self.idle.put(buffers);
+        Ok(taken)
+    }
+
     fn encode_texts<'t>(&self, texts: impl Iterator<Item = Option<&'t [u8]>>, out: &mut Encoded) -> Result<(), Error> {
-        let idle = self.idle.try_lock().ok().and_then(|mut idle| idle.pop());
-        let mut workspace = idle.unwrap_or_default();
-        let result = encode(&self.kernel, texts, &self.options, &mut workspace, out);
-        if let Ok(mut idle) = self.idle.try_lock() {
-            idle.push(workspace);
-        }
+        let mut buffers = self.idle.take();
+        let result = encode(&self.kernel, texts, &self.options, &mut buffers.workspace, out);
+        self.idle.put(buffers);
         result
     }
 }
@@ -198,15 +216,15 @@ impl Encoder {
     #[pyo3(signature = (automaton, *, add_special_tokens, strict))]
     fn new(py: Python<'_>, automaton: &Automaton, add_special_tokens: bool, strict: bool) -> PyResult<Encoder> {
         let options = EncodeOptions { add_special_tokens, strict, level: level(py)? };
-        Ok(Encoder { kernel: automaton.kernel.clone(), options, idle: Mutex::default(), pool: Arc::default() })
+        Ok(Encoder { kernel: automaton.kernel.clone(), options, idle: Idle::default(), pool: Arc::default() })
     }
 
-    fn encode(&self, py: Python<'_>, text: &str) -> PyResult<Vec<u32>> {
-        run(py, || {
-            let mut out = Encoded::default();
-            self.encode_texts([Some(text.as_bytes())].into_iter(), &mut out).map(|()| out.ids)
-        })?
-        .map_err(|error| kernel_error(py, error))
+    fn encode<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyList>> {
+        self.encode_one(py, text, |ids| PyList::new(py, ids))?
+    }
+
+    fn encoding(&self, py: Python<'_>, text: &str) -> PyResult<Encoding> {
+        self.encode_one(py, text, |ids| Encoding::of(ids, &self.kernel))
     }
 
     fn encode_arrow<'py>(
@@ -249,5 +267,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simd_level, module)?)?;
     module.add_class::<Automaton>()?;
     module.add_class::<Encoder>()?;
+    module.add_class::<Encoding>()?;
     module.add_class::<EncodedColumn>()
 }
