@@ -17,10 +17,10 @@ const HUGE: usize = 1 << 22;
 pub struct Pool(Mutex<Vec<Vec<u32>>>);
 
 impl Pool {
-    /// An empty buffer, with room for `expected` ids if it is a new one.
+    /// An empty buffer with room for so many ids.
     pub fn take(&self, expected: usize) -> Vec<u32> {
         let kept = self.0.try_lock().ok().and_then(|mut kept| kept.pop());
-        kept.unwrap_or_else(|| {
+        kept.filter(|buffer| buffer.capacity() >= expected).unwrap_or_else(|| {
             let mut buffer = Vec::with_capacity(expected);
             ask_for_huge_pages(&mut buffer);
             buffer
