@@ -118,6 +118,14 @@ impl<'a> CodePoints<'a> {
         }
     }
 
+    /// The class of a code point that stays as it is; None if something else becomes of it.
+    #[inline(always)]
+    pub fn kept(&self, c: u32) -> Option<Class> {
+        let block = usize::from(*self.index.get(c as usize / BLOCK)?);
+        let entry = self.entries[block * BLOCK + c as usize % BLOCK];
+        (entry >= KIND_KEEP).then(|| Class::from_bits(entry >> 21))
+    }
+
     /// Check everything that `action` relies on, and that every output is a code point.
     pub fn validate(&self) -> Result<(), String> {
         if self.index.len() != CODE_POINTS / BLOCK || !self.entries.len().is_multiple_of(BLOCK) {

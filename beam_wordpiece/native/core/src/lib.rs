@@ -7,8 +7,8 @@
 //! - what a vocabulary is compiled for: `options`, `profile`; what becomes of each character: `code_points`
 //! - what it is compiled to: `trie`, `failure`, `double_array`, `word_table`, put together by `compile`
 //! - the file: `format`, and `automaton` with `tokens` and `validate`
-//! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `wide`, `added`, `exact`), `lookup` (with `lookup_lanes`), `walk`
-//!   (with `walk_lanes`), and `encoder`, which also merges
+//! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `wide`, `mixed`, `added`, `exact`), `lookup`
+//!   (with `lookup_lanes`), `walk` (with `walk_lanes`), and `encoder`, which also merges
 //! - levels of vector instructions: `simd`
 
 pub mod added;
@@ -26,6 +26,7 @@ pub mod format;
 pub mod lookup;
 pub mod lookup_lanes;
 pub mod merge;
+pub mod mixed;
 pub mod normalizer;
 pub mod options;
 pub mod profile;

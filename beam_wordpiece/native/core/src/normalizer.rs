@@ -8,6 +8,7 @@ use crate::added::{Search, TokenInText, put_marks, sort_marks};
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, WordMasks};
 use crate::code_points::Output;
+use crate::mixed::mixed_block;
 use crate::simd::{AsciiMasks, Mask, Simd};
 use crate::wide::wide_block;
 
@@ -153,7 +154,13 @@ impl<S: Simd> Block<S> {
             return;
         }
         let rest = &text[position.at..];
-        let done = if S::WIDE && !slow { wide_block(simd, tables, rest, self.bytes, self.length, chunk) } else { 0 };
+        let done = if slow {
+            0
+        } else if S::WIDE {
+            wide_block(simd, tables, rest, self.bytes, self.length, chunk)
+        } else {
+            mixed_block(simd, tables, self.bytes, &self.ascii, self.non_ascii, self.length, chunk)
+        };
         if done == 0 {
             character_block(tables, text, self.length, position, chunk);
         }

@@ -20,6 +20,26 @@ pub fn decode(bytes: &[u8], at: usize) -> (u32, usize) {
     }
 }
 
+/// Decode the character beyond ASCII that these bytes begin with, and give its length; None where they are not UTF-8.
+#[inline(always)]
+pub fn decode_checked(bytes: [u8; 4]) -> Option<(u32, usize)> {
+    // Of a byte that continues a character this leaves the six bits that count, of any other more.
+    let [lead, second, third, fourth] = (u32::from_le_bytes(bytes) ^ 0x8080_8000).to_le_bytes().map(u32::from);
+    let (c, length, fine) = match lead {
+        0xC2..0xE0 => ((lead & 0x1F) << 6 | second, 2, second < 0x40),
+        0xE0..0xF0 => {
+            let c = (lead & 0x0F) << 12 | second << 6 | third;
+            (c, 3, (second | third) < 0x40 && c >= 0x800 && c & 0xF800 != 0xD800)
+        }
+        0xF0..0xF5 => {
+            let c = (lead & 0x07) << 18 | second << 12 | third << 6 | fourth;
+            (c, 4, (second | third | fourth) < 0x40 && (0x1_0000..0x11_0000).contains(&c))
+        }
+        _ => return None,
+    };
+    fine.then_some((c, length))
+}
+
 /// Encode a code point, and give the length in bytes.
 ///
 /// U+0000 becomes the two bytes C0 80, so that no encoded text contains a zero byte: keys of the word table are padded
@@ -84,6 +104,18 @@ mod tests {
             if c != '\0' {
                 assert_eq!(&bytes[..n], c.encode_utf8(&mut [0; 4]).as_bytes());
             }
+        }
+    }
+
+    #[test]
+    fn checked_is_what_the_standard_library_takes() {
+        let tails = [0, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF];
+        let n = tails.len();
+        for (lead, i) in (0x80..=0xFF).flat_map(|lead| (0..n.pow(3)).map(move |i| (lead, i))) {
+            let bytes = [lead, tails[i / n / n], tails[i / n % n], tails[i % n]];
+            let valid = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+            let expected = valid.chars().next().map(|c| (u32::from(c), c.len_utf8()));
+            assert_eq!(decode_checked(bytes), expected, "{bytes:x?}");
         }
     }
 

@@ -5,6 +5,7 @@ use crate::automaton::Tables;
 use crate::blocks::{ADDED, BlockTables, DELETED, ISOLATED, SLOW, WORD};
 use crate::chunk::Chunk;
 use crate::lookup::Lookup;
+use crate::normalizer::lowest;
 use crate::walk::{Machine, Pieces};
 
 /// Any processor.
@@ -138,7 +139,8 @@ impl Simd for Portable {
 
     #[inline(always)]
     fn compress(self, block: [u8; 64], keep: Mask, out: &mut [u8; 64]) {
-        if keep == Mask::MAX {
+        // Mostly all bytes are kept, or all up to a place.
+        if keep & keep.wrapping_add(1) == 0 {
             *out = block;
             return;
         }
@@ -151,14 +153,17 @@ impl Simd for Portable {
 
     #[inline(always)]
     fn compress_mask(self, mask: Mask, keep: Mask) -> Mask {
-        if keep == Mask::MAX {
-            return mask;
+        // Mostly all bits are kept, or all up to a place.
+        if keep & keep.wrapping_add(1) == 0 {
+            return mask & keep;
         }
         let (mut packed, mut n, mut rest) = (0, 0, keep);
         while rest != 0 {
-            packed |= (mask >> rest.trailing_zeros() & 1) << n;
-            n += 1;
-            rest &= rest - 1;
+            let first = rest.trailing_zeros();
+            let run = (rest >> first).trailing_ones();
+            packed |= (mask >> first & lowest(run as usize)) << n;
+            n += run;
+            rest &= !(lowest(run as usize) << first);
         }
         packed
     }

@@ -1,0 +1,129 @@
+//! Blocks with characters beyond ASCII, at levels that do not look these up in blocks: masks do the ASCII characters of
+//! a block, and each of the others is decoded and looked up for itself.
+
+use crate::automaton::Tables;
+use crate::blocks::WORD;
+use crate::chunk::{Chunk, WordMasks};
+use crate::code_points::{Action, Class, Output};
+use crate::normalizer::{BLOCK, lowest};
+use crate::simd::{AsciiMasks, Mask, Simd};
+use crate::utf8;
+
+/// Bytes of the longest character.
+const LONGEST: usize = 4;
+
+/// A block of `length` bytes in whose ASCII nothing is slow; gives the bytes that were consumed, up to the first
+/// character that has to be done by itself. `non_ascii` has a bit for each byte that is not ASCII.
+#[inline(always)]
+pub fn mixed_block<S: Simd>(
+    simd: S,
+    tables: &Tables<'_>,
+    block: S::Block,
+    ascii: &AsciiMasks,
+    non_ascii: Mask,
+    length: usize,
+    chunk: &mut Chunk,
+) -> usize {
+    let mut mixed = MixedBlock::new(simd, tables, block, ascii, non_ascii, length);
+    let done = mixed.run(tables, non_ascii & lowest(length), length);
+    mixed.masks.keep &= lowest(done);
+    let bytes = mixed.bytes.first_chunk().expect("a block and more");
+    chunk.emit(simd, simd.load(bytes), mixed.masks);
+    done
+}
+
+/// A block while its characters are looked up.
+struct MixedBlock {
+    /// What its bytes become; zeros behind them, so that a character that is cut off is not UTF-8.
+    bytes: [u8; BLOCK + LONGEST],
+    masks: WordMasks,
+}
+
+impl MixedBlock {
+    /// All that there is to do for the ASCII characters.
+    #[inline(always)]
+    fn new<S: Simd>(
+        simd: S,
+        tables: &Tables<'_>,
+        block: S::Block,
+        ascii: &AsciiMasks,
+        non_ascii: Mask,
+        length: usize,
+    ) -> MixedBlock {
+        let mut bytes = [0; BLOCK + LONGEST];
+        let cased = simd.change_case(block, tables.blocks.case_bit);
+        simd.store(cased, bytes.first_chunk_mut().expect("a block and more"));
+        bytes[length..].fill(0);
+        let isolated = ascii.isolated & !non_ascii;
+        let masks = WordMasks {
+            word: ascii.word & !non_ascii,
+            first: isolated,
+            last: isolated,
+            keep: !(ascii.deleted & !non_ascii),
+        };
+        MixedBlock { bytes, masks }
+    }
+
+    /// Do the characters that these bits are the bytes of; gives where one begins that has to be done by itself, or
+    /// `length`.
+    #[inline(always)]
+    fn run(&mut self, tables: &Tables<'_>, mut rest: Mask, length: usize) -> usize {
+        while rest != 0 {
+            let at = rest.trailing_zeros() as usize;
+            let bytes: [u8; LONGEST] = *self.bytes[at..].first_chunk().expect("there are zeros behind the block");
+            // Two bytes, and all characters with this first byte are parts of words.
+            let first_two = u32::from_le_bytes(bytes);
+            if first_two & 0xC0E0 == 0x80C0 && tables.blocks.lead[usize::from(bytes[0] & 0x3F)] == WORD {
+                self.masks.word |= 3 << at;
+                rest &= !(3 << at);
+                continue;
+            }
+            let Some((c, length)) = utf8::decode_checked(bytes) else {
+                return at;
+            };
+            rest &= !(lowest(length) << at);
+            if let Some(class) = tables.code_points.kept(c) {
+                self.classify(at, length, class);
+            } else if !self.replace(at, length, tables.code_points.action(c)) {
+                return at;
+            }
+        }
+        length
+    }
+
+    /// Say what a character is: `length` bytes from `at` on.
+    #[inline(always)]
+    fn classify(&mut self, at: usize, length: usize, class: Class) {
+        let (word, isolated) =
+            (Mask::from(class == Class::Word), Mask::from(class as u32 >= Class::Punctuation as u32));
+        self.masks.word |= (word << length) - word << at;
+        self.masks.first |= isolated << at;
+        self.masks.last |= isolated << (at + length - 1);
+    }
+
+    /// Do what has to be done with a character that does not stay; false where blocks cannot do it.
+    #[inline(always)]
+    fn replace(&mut self, at: usize, length: usize, action: Action<'_>) -> bool {
+        let kept = match action {
+            Action::One(output) => self.write(at, length, output),
+            Action::Delete { .. } => Some(0),
+            Action::Many(_) => None,
+        };
+        if let Some(kept) = kept {
+            self.masks.keep &= !(lowest(length) << at) | lowest(kept) << at;
+        }
+        kept.is_some()
+    }
+
+    /// Write one character over another; gives its length, or None where it is longer.
+    #[inline(always)]
+    fn write(&mut self, at: usize, room: usize, output: Output) -> Option<usize> {
+        let (bytes, length) = utf8::encode(output.code_point());
+        if length > room {
+            return None;
+        }
+        self.bytes[at..at + length].copy_from_slice(&bytes[..length]);
+        self.classify(at, length, output.class());
+        Some(length)
+    }
+}
