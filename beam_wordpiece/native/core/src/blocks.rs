@@ -8,6 +8,7 @@
 //! Derived from the code point table when an automaton is opened, so the two cannot disagree.
 
 use crate::added::FirstBytes;
+use crate::byte_classes::ByteClasses;
 use crate::code_points::{Action, Class, CodePoints};
 use crate::utf8;
 
@@ -34,6 +35,8 @@ pub struct Page {
     pub bytes: [[u8; 64]; 3],
     /// Class flags.
     pub class: [u8; 64],
+    /// Every character that is not SLOW stays as it is, so only the class is needed.
+    pub keeps: bool,
 }
 
 /// See the module.
@@ -59,6 +62,8 @@ pub struct BlockTables {
     /// The same as `ascii` by nibbles, for levels that look up 16 bytes at once: for each flag (and for RARE, any of
     /// the last three) and each low nibble, the high nibbles that have it, as bits.
     pub ascii_rows: [[u8; 16]; 6],
+    /// The same as `ascii` and the uniform pages, for levels that look one byte up after the other.
+    pub byte_classes: Box<ByteClasses>,
 }
 
 /// The place in `page_of` of the pages of three-byte characters.
@@ -96,6 +101,9 @@ impl BlockTables {
                 _ => {}
             }
         }
+        let mut byte_classes = tables.byte_classes.clone();
+        byte_classes.add_leads(&tables);
+        tables.byte_classes = byte_classes;
         tables
     }
 
@@ -118,6 +126,7 @@ impl BlockTables {
             page_of: vec![0; THREE_BYTE_PAGES + 1024],
             added_leads: Vec::new(),
             ascii_rows,
+            byte_classes: ByteClasses::of_ascii(&ascii),
         }
     }
 
@@ -131,12 +140,13 @@ impl BlockTables {
         if matches!(uniform, WORD | ISOLATED) && (first..first + 64).all(|c| kept(c) == uniform) {
             return uniform;
         }
-        let mut page = Page { bytes: [[NO_BYTE; 64]; 3], class: [0; 64] };
+        let mut page = Page { bytes: [[NO_BYTE; 64]; 3], class: [0; 64], keeps: true };
         for low in 0..64 {
             let Action::One(output) = code_points.action(first + low as u32) else {
                 let deleted = code_points.action(first + low as u32) == Action::Delete { barrier: false };
                 let stripped = code_points.action(first + low as u32) == Action::Delete { barrier: true };
                 page.class[low] = if deleted || stripped { 0 } else { SLOW };
+                page.keeps &= !(deleted || stripped);
                 continue;
             };
             let (bytes, n) = utf8::encode(output.code_point());
@@ -147,6 +157,7 @@ impl BlockTables {
                 continue;
             }
             page.class[low] = class;
+            page.keeps &= output.code_point() == first + low as u32;
             for (target, &byte) in page.bytes.iter_mut().zip(&bytes[..n]) {
                 target[low] = byte;
             }

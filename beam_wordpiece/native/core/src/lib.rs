@@ -7,13 +7,14 @@
 //! - what a vocabulary is compiled for: `options`, `profile`; what becomes of each character: `code_points`
 //! - what it is compiled to: `trie`, `failure`, `double_array`, `word_table`, put together by `compile`
 //! - the file: `format`, and `automaton` with `tokens` and `validate`
-//! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `wide`, `mixed`, `added`, `exact`), `lookup`
-//!   (with `lookup_lanes`), `walk` (with `walk_lanes`), and `encoder`, which also merges
+//! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
+//!   `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`), and `encoder`, which also merges
 //! - levels of vector instructions: `simd`
 
 pub mod added;
 pub mod automaton;
 pub mod blocks;
+pub mod byte_classes;
 pub mod chunk;
 pub mod code_points;
 pub mod compile;
@@ -30,6 +31,7 @@ pub mod mixed;
 pub mod normalizer;
 pub mod options;
 pub mod profile;
+pub mod repeats;
 pub mod simd;
 pub mod tokens;
 pub mod trie;

@@ -8,6 +8,7 @@ use crate::simd::lanes::MOST_LANES;
 use crate::trie::NONE;
 use crate::utf8;
 use crate::walk_log::Log;
+use std::ops::Range;
 
 /// Bytes behind the text that decoding may look at, at least.
 const SLACK: usize = 64;
@@ -143,16 +144,36 @@ impl Pieces {
     /// Walk all words one after the other.
     pub fn walk_each(&mut self, machine: &Machine<'_>) {
         let Pieces { ids, counts, ascii, other, .. } = self;
-        walk_each(machine, ascii, ids, counts);
+        let (bytes, codes) = (machine.bytes, machine.tables.codes);
+        let ascii_code = |at: usize| (u32::from(bytes[at]).min(codes.mask), 1);
+        walk_decoded(machine, ascii, ascii_code, ids, counts);
         walk_each(machine, other, ids, counts);
     }
 }
 
 /// Walk words one after the other.
 pub fn walk_each(machine: &Machine<'_>, work: &Work, ids: &mut [u32], counts: &mut [u32]) {
-    for i in 0..work.count {
-        let out = &mut ids[work.targets[i] as usize..];
-        counts[work.numbers[i] as usize] = match machine.match_loop(work.starts[i], work.ends[i], out) {
+    let (bytes, codes) = (machine.bytes, machine.tables.codes);
+    let code = |at: usize| {
+        let (c, length) = utf8::decode_readable(bytes[at..].first_chunk().expect("bytes behind every word"));
+        (codes.code(c), length)
+    };
+    walk_decoded(machine, work, code, ids, counts);
+}
+
+/// The same. `decode` gives the code of the character at a place, and its length.
+#[inline(always)]
+fn walk_decoded(
+    machine: &Machine<'_>,
+    work: &Work,
+    decode: impl Fn(usize) -> (u32, usize),
+    ids: &mut [u32],
+    counts: &mut [u32],
+) {
+    let words = work.starts.iter().zip(&work.ends).zip(&work.numbers).zip(&work.targets);
+    for (((&start, &end), &number), &target) in words.take(work.count) {
+        let out = &mut ids[target as usize..];
+        counts[number as usize] = match machine.match_loop(start as usize..end as usize, &decode, out) {
             Some(count) => count as u32,
             None => {
                 out[0] = machine.unk_id;
@@ -206,36 +227,38 @@ impl<'a> Machine<'a> {
     /// MatchLoop of Algorithm 1 over one word, to its end: the number of pieces, or None where it cannot be split.
     ///
     /// Every failure transition pops a token at least, so there are at most three steps a character.
-    fn match_loop(&self, start: u32, end: u32, out: &mut [u32]) -> Option<usize> {
+    #[inline(always)]
+    fn match_loop(&self, word: Range<usize>, decode: impl Fn(usize) -> (u32, usize), out: &mut [u32]) -> Option<usize> {
         let units = self.tables.units;
-        let (mut node, mut at, mut count) = (ROOT_UNIT, start as usize, 0);
-        let mut fail = |node: &mut u32| {
-            let unit = &units[*node as usize];
-            if unit.failure == NONE {
-                return None;
-            }
-            count += pop(Packed(unit.pops), self.tables.pops, &mut out[count..]);
-            *node = unit.failure;
-            Some(count)
-        };
-        while at < end as usize {
-            let (c, length) = utf8::decode(self.bytes, at);
+        let (mut node, mut base, mut at, mut count) = (ROOT_UNIT, self.root_base, word.start, 0);
+        while at < word.end {
+            let (code, length) = decode(at);
             at += length;
-            let code = self.tables.codes.code(c);
             loop {
-                let base = units[node as usize].base;
-                let child = base ^ code;
-                if units[child as usize].check == base {
-                    node = child;
+                let child = &units[(base ^ code) as usize];
+                if child.check == base {
+                    (node, base) = (base ^ code, child.base);
                     break;
                 }
-                fail(&mut node)?;
+                node = self.fail(node, &mut count, out)?;
+                base = units[node as usize].base;
             }
         }
         while node != self.suffix_root {
-            fail(&mut node)?;
+            node = self.fail(node, &mut count, out)?;
         }
         Some(count)
+    }
+
+    /// The failure link of a node, if it has one; its pops go behind the first `count` ids.
+    #[inline(always)]
+    fn fail(&self, node: u32, count: &mut usize, out: &mut [u32]) -> Option<u32> {
+        let unit = &self.tables.units[node as usize];
+        if unit.failure == NONE {
+            return None;
+        }
+        *count += pop(Packed(unit.pops), self.tables.pops, &mut out[*count..]);
+        Some(unit.failure)
     }
 }
 
@@ -258,10 +281,10 @@ fn characters(word: &[u8], hangul: bool) -> usize {
 pub fn pop(packed: Packed, pool: &[u32], out: &mut [u32]) -> usize {
     let (count, place) = (packed.count() as usize, packed.value() as usize);
     match packed.count() {
-        0 => 0,
-        1 => {
+        // Mostly there is one.
+        0 | 1 => {
             out[0] = packed.value();
-            1
+            count
         }
         Packed::LONG => pop_long(packed, pool, out),
         _ => {

@@ -51,6 +51,8 @@ struct WideBlock<'a, S: Simd> {
     keep: Mask,
     /// Some page was mixed.
     mixed: bool,
+    /// Some page does not keep its characters.
+    changed: bool,
 }
 
 impl<'a, S: Simd> WideBlock<'a, S> {
@@ -70,6 +72,7 @@ impl<'a, S: Simd> WideBlock<'a, S> {
             first: ascii.isolated & ascii_bytes,
             keep: inside & !(ascii.deleted & ascii_bytes),
             mixed: false,
+            changed: false,
         }
     }
 
@@ -122,8 +125,11 @@ impl<'a, S: Simd> WideBlock<'a, S> {
     /// the last byte of a character in the place of its byte `k`.
     #[inline(always)]
     fn replace(&mut self, page: &Page, starts: Mask, length: usize, lasts: [S::Block; 3]) {
-        for (k, table) in page.bytes.iter().enumerate().take(length) {
-            self.bytes = self.simd.blend(starts << k, self.bytes, self.simd.lookup(table, lasts[k]));
+        if !page.keeps {
+            self.changed = true;
+            for (k, table) in page.bytes.iter().enumerate().take(length) {
+                self.bytes = self.simd.blend(starts << k, self.bytes, self.simd.lookup(table, lasts[k]));
+            }
         }
         self.flags = self.simd.blend(starts, self.flags, self.simd.lookup(&page.class, lasts[0]));
     }
@@ -131,10 +137,10 @@ impl<'a, S: Simd> WideBlock<'a, S> {
     /// Read the flags; false where one says that blocks cannot do it.
     #[inline(always)]
     fn settle(&mut self) -> bool {
-        if self.mixed {
-            if self.simd.has(self.flags, SLOW) != 0 {
-                return false;
-            }
+        if self.mixed && self.simd.has(self.flags, SLOW) != 0 {
+            return false;
+        }
+        if self.changed {
             self.keep &= !self.simd.equal(self.bytes, NO_BYTE);
         }
         self.word |= self.simd.has(self.flags, WORD);

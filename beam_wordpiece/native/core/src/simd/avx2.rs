@@ -284,16 +284,18 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn positions(self, mask: Mask, base: u32, out: &mut [u32; 64]) {
         // Eight bits at a time, whether some are set or not: no branch that depends on the text.
-        let (out, mut written) = (out.as_mut_ptr(), 0);
-        for i in 0..8 {
-            let eight = (mask >> (8 * i)) as usize & 0xFF;
-            // SAFETY: see the impl; when eight numbers are written, at most 8 * i have been before.
-            unsafe {
+        let (mut rest, mut out) = (mask, out.as_mut_ptr());
+        // SAFETY: see the impl; when eight numbers are written, at most as many have been before as bits are behind.
+        unsafe {
+            let mut first = _mm256_set1_epi32(base as i32);
+            for _ in 0..8 {
+                let eight = (rest & 0xFF) as usize;
                 let numbers = _mm256_cvtepu8_epi32(_mm_loadl_epi64(COMPRESS[eight].as_ptr().cast()));
-                let positions = _mm256_add_epi32(numbers, _mm256_set1_epi32((base + 8 * i) as i32));
-                _mm256_storeu_si256(out.add(written).cast(), positions);
+                _mm256_storeu_si256(out.cast(), _mm256_add_epi32(numbers, first));
+                out = out.add(eight.count_ones() as usize);
+                first = _mm256_add_epi32(first, _mm256_set1_epi32(8));
+                rest >>= 8;
             }
-            written += eight.count_ones() as usize;
         }
     }
 }
