@@ -2,7 +2,6 @@
 //! a block, and each of the others is decoded and looked up for itself.
 
 use crate::automaton::Tables;
-use crate::blocks::WORD;
 use crate::chunk::{Chunk, WordMasks};
 use crate::code_points::{Action, Class, Output};
 use crate::normalizer::{BLOCK, lowest};
@@ -25,7 +24,8 @@ pub fn mixed_block<S: Simd>(
     chunk: &mut Chunk,
 ) -> usize {
     let mut mixed = MixedBlock::new(simd, tables, block, ascii, non_ascii, length);
-    let done = mixed.run(tables, non_ascii & lowest(length), length);
+    let rest = mixed.uniform(simd, block, ascii, non_ascii & lowest(length));
+    let done = mixed.run(tables, rest, length);
     mixed.masks.keep &= lowest(done);
     let bytes = mixed.bytes.first_chunk().expect("a block and more");
     chunk.emit(simd, simd.load(bytes), mixed.masks);
@@ -64,6 +64,26 @@ impl MixedBlock {
         MixedBlock { bytes, masks }
     }
 
+    /// Do the characters whose first byte says enough, all at once; gives the bytes that are left. `inside` are those
+    /// beyond ASCII.
+    #[inline(always)]
+    fn uniform<S: Simd>(&mut self, simd: S, block: S::Block, ascii: &AsciiMasks, inside: Mask) -> Mask {
+        let leads = (ascii.word | ascii.isolated) & inside;
+        if leads == 0 {
+            return inside;
+        }
+        let continuation = inside & !simd.has(block, 0x40);
+        let three_bytes = simd.has(block, 0x20);
+        let two = leads & !three_bytes & continuation >> 1;
+        let three = leads & three_bytes & continuation >> 1 & continuation >> 2;
+        let isolated = ascii.isolated & (two | three);
+        let all = |two: Mask, three: Mask| (two | three) | (two | three) << 1 | three << 2;
+        self.masks.word |= all(two & !isolated, three & !isolated);
+        self.masks.first |= isolated;
+        self.masks.last |= (isolated & two) << 1 | (isolated & three) << 2;
+        inside & !all(two, three)
+    }
+
     /// Do the characters that these bits are the bytes of; gives where one begins that has to be done by itself, or
     /// `length`.
     #[inline(always)]
@@ -71,13 +91,6 @@ impl MixedBlock {
         while rest != 0 {
             let at = rest.trailing_zeros() as usize;
             let bytes: [u8; LONGEST] = *self.bytes[at..].first_chunk().expect("there are zeros behind the block");
-            // Two bytes, and all characters with this first byte are parts of words.
-            let first_two = u32::from_le_bytes(bytes);
-            if first_two & 0xC0E0 == 0x80C0 && tables.blocks.lead[usize::from(bytes[0] & 0x3F)] == WORD {
-                self.masks.word |= 3 << at;
-                rest &= !(3 << at);
-                continue;
-            }
             let Some((c, length)) = utf8::decode_checked(bytes) else {
                 return at;
             };

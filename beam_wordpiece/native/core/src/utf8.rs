@@ -10,13 +10,22 @@ const HANGUL_COUNT: u32 = 11172;
 /// Bytes that are not UTF-8 give some code point below 0x200000 and a length of 1 to 4; bytes past the end count as 0.
 #[inline(always)]
 pub fn decode(bytes: &[u8], at: usize) -> (u32, usize) {
-    let byte = |i: usize| bytes.get(at + i).map_or(0, |&b| u32::from(b));
-    let lead = byte(0);
+    let rest = &bytes[at.min(bytes.len())..];
+    match rest.first_chunk() {
+        Some(four) => decode_readable(four),
+        None => decode_readable(&std::array::from_fn(|i| rest.get(i).copied().unwrap_or_default())),
+    }
+}
+
+/// The same, of bytes that can all be read.
+#[inline(always)]
+pub fn decode_readable(bytes: &[u8; 4]) -> (u32, usize) {
+    let [lead, second, third, fourth] = bytes.map(u32::from);
     match lead {
         0..0x80 => (lead, 1),
-        0x80..0xE0 => ((lead & 0x1F) << 6 | byte(1) & 0x3F, 2),
-        0xE0..0xF0 => ((lead & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | byte(2) & 0x3F, 3),
-        _ => ((lead & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | byte(3) & 0x3F, 4),
+        0x80..0xE0 => ((lead & 0x1F) << 6 | second & 0x3F, 2),
+        0xE0..0xF0 => ((lead & 0x0F) << 12 | (second & 0x3F) << 6 | third & 0x3F, 3),
+        _ => ((lead & 0x07) << 18 | (second & 0x3F) << 12 | (third & 0x3F) << 6 | fourth & 0x3F, 4),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::{AsciiMasks, Mask, Simd};
 use crate::automaton::Tables;
-use crate::blocks::{ADDED, BlockTables, DELETED, ISOLATED, SLOW, WORD};
+use crate::blocks::{ADDED, BlockTables, DELETED, SLOW};
+use crate::byte_classes::ByteMasks;
 use crate::chunk::Chunk;
 use crate::lookup::Lookup;
 use crate::normalizer::lowest;
@@ -83,7 +84,7 @@ impl Simd for Portable {
 
     #[inline(always)]
     fn has(self, block: [u8; 64], bits: u8) -> Mask {
-        which(&block, |b| b & bits != 0)
+        if bits.is_power_of_two() { gather(&block, bits.trailing_zeros()) } else { which(&block, |b| b & bits != 0) }
     }
 
     #[inline(always)]
@@ -93,18 +94,15 @@ impl Simd for Portable {
 
     #[inline(always)]
     fn classify_ascii(self, tables: &BlockTables, block: [u8; 64]) -> AsciiMasks {
-        let flags = block.map(|byte| tables.ascii[usize::from(byte & 0x7F)]);
-        let rare = flags.iter().fold(0, |all, flags| all | flags) & (DELETED | ADDED | SLOW);
-        let mask = |flag: u8| gather(&flags, flag.trailing_zeros());
-        let rarely = |flag: u8| if rare & flag == 0 { 0 } else { mask(flag) };
-        AsciiMasks {
-            word: mask(WORD),
-            isolated: mask(ISOLATED),
-            deleted: rarely(DELETED),
-            added: rarely(ADDED),
-            slow: rarely(SLOW),
-            rare: Mask::from(rare),
+        let ByteMasks { word, isolated, rare } = tables.byte_classes.masks(&block);
+        let mut masks = AsciiMasks { word, isolated, deleted: 0, added: 0, slow: 0, rare };
+        if rare != 0 {
+            let flags = block.map(|byte| if byte.is_ascii() { tables.ascii[usize::from(byte)] } else { 0 });
+            masks.deleted = gather(&flags, DELETED.trailing_zeros());
+            masks.added = gather(&flags, ADDED.trailing_zeros());
+            masks.slow = gather(&flags, SLOW.trailing_zeros());
         }
+        masks
     }
 
     #[inline(always)]
@@ -170,10 +168,11 @@ impl Simd for Portable {
 
     #[inline(always)]
     fn positions(self, mask: Mask, base: u32, out: &mut [u32; 64]) {
-        let mut rest = mask;
-        for slot in out.iter_mut().take(mask.count_ones() as usize) {
-            *slot = base + rest.trailing_zeros();
+        let (mut rest, mut n) = (mask, 0);
+        while rest != 0 {
+            out[n % 64] = base + rest.trailing_zeros();
             rest &= rest - 1;
+            n += 1;
         }
     }
 }
