@@ -65,14 +65,11 @@ class Encoder:
     def __new__(cls, automaton: Automaton, *, add_special_tokens: bool, strict: bool) -> Encoder:
         """`strict`: invalid UTF-8 is a TextError; otherwise each maximal invalid part is read as U+FFFD."""
 
-    def encode(self, text: str) -> list[int]:
-        """The ids of one text. The GIL is let go of only where it has more than 2048 bytes of UTF-8.
+    def encode(self, text: str) -> Encoding:
+        """Encode one text. The GIL is let go of only where it has more than 2048 bytes of UTF-8.
 
-        Raises UnicodeEncodeError where the text holds a lone surrogate.
+        Raises TypeError where it is not a str, UnicodeEncodeError where it holds a lone surrogate.
         """
-
-    def encoding(self, text: str) -> Encoding:
-        """The same, without making a list yet."""
 
     def encode_arrow(self, arrays: Sequence[object]) -> tuple[EncodedColumn, dict[str, int]]:
         """Encode string or large_string (or binary) arrays, one after the other, into one list column.

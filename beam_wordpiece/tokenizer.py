@@ -101,7 +101,7 @@ class Tokenizer:
         surrogate, which UTF-8 cannot say.
         """
         try:
-            return self._encoder.encoding(text)
+            return self._encoder.encode(text)
         except UnicodeEncodeError as error:
             if self._errors == "error":
                 raise TextError(
@@ -112,7 +112,7 @@ class Tokenizer:
             if isinstance(text, str):
                 raise
             raise TypeError(f"The text has to be a str, not {type(text).__name__}.") from None
-        return self._encoder.encoding(SURROGATE.sub("\ufffd", text))
+        return self._encoder.encode(SURROGATE.sub("\ufffd", text))
 
     def encode_arrow(self, array: Any) -> pa.RecordBatch:
         """Tokenize an Arrow array of text in one call, without the GIL.

@@ -88,8 +88,7 @@ def test_long_and_short_texts_are_encoded_alike(ours: bw.Tokenizer, length: int)
     (expected,) = ours.encode_arrow(pa.array([text])).column("input_ids").to_pylist()
     for _ in range(2):
         assert ours.encode(text).ids == expected
-        assert ours._encoder.encode(text) == expected
-        assert ours.encode("a").ids == ours._encoder.encode("a")
+        assert ours.encode("cats").ids == ours.encode("cats ").ids
 
 
 @pytest.mark.parametrize("text", [None, 3, b"a", ["a"]])

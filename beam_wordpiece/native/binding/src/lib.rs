@@ -14,7 +14,7 @@ use idle::{Buffers, Idle};
 use pool::Pool;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -188,20 +188,6 @@ struct Encoder {
 }
 
 impl Encoder {
-    /// Encode one text; `take` gets the ids.
-    fn encode_one<T>(&self, py: Python<'_>, text: &str, take: impl FnOnce(&[u32]) -> T) -> PyResult<T> {
-        let mut buffers = self.idle.take();
-        let work = || {
-            let Buffers { workspace, out } = &mut *buffers;
-            encode(&self.kernel, std::iter::once(Some(text.as_bytes())), &self.options, workspace, out)
-        };
-        let encoded = if text.len() <= SHORT { guard(work) } else { run(py, work) };
-        encoded?.map_err(|error| kernel_error(py, error))?;
-        let taken = take(&buffers.out.ids);
-        self.idle.put(buffers);
-        Ok(taken)
-    }
-
     fn encode_texts<'t>(&self, texts: impl Iterator<Item = Option<&'t [u8]>>, out: &mut Encoded) -> Result<(), Error> {
         let mut buffers = self.idle.take();
         let result = encode(&self.kernel, texts, &self.options, &mut buffers.workspace, out);
@@ -219,12 +205,17 @@ impl Encoder {
         Ok(Encoder { kernel: automaton.kernel.clone(), options, idle: Idle::default(), pool: Arc::default() })
     }
 
-    fn encode<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyList>> {
-        self.encode_one(py, text, |ids| PyList::new(py, ids))?
-    }
-
-    fn encoding(&self, py: Python<'_>, text: &str) -> PyResult<Encoding> {
-        self.encode_one(py, text, |ids| Encoding::of(ids, &self.kernel))
+    fn encode(&self, py: Python<'_>, text: &str) -> PyResult<Encoding> {
+        let mut buffers = self.idle.take();
+        let work = || {
+            let Buffers { workspace, out } = &mut *buffers;
+            encode(&self.kernel, std::iter::once(Some(text.as_bytes())), &self.options, workspace, out)
+        };
+        let encoded = if text.len() <= SHORT { guard(work) } else { run(py, work) };
+        encoded?.map_err(|error| kernel_error(py, error))?;
+        let encoding = Encoding::of(&buffers.out.ids, &self.kernel);
+        self.idle.put(buffers);
+        Ok(encoding)
     }
 
     fn encode_arrow<'py>(
