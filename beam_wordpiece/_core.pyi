@@ -21,12 +21,14 @@ def compile(
     prefix_ids: Sequence[int],
     suffix_ids: Sequence[int],
     metadata: str,
+    sample: Sequence[object] | None = None,
 ) -> Automaton:
     """Compile a vocabulary.
 
     `added_tokens`: (content, id, special, single_word, lstrip, rstrip, normalized). `prefix_ids` and `suffix_ids`: what
     the template puts before and after a single text. `metadata`: JSON text that is stored and given back untouched.
-    Raises VocabularyError.
+    `sample`: arrays as those of `Encoder.encode_arrow`, whose frequent words are put into the word tables. Raises
+    VocabularyError; InputError (unsupported layout).
     """
 
 @final

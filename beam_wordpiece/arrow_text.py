@@ -6,7 +6,7 @@ one of these here, without copying where that is possible, and whatever cannot i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from beam_wordpiece.errors import InputError
 
 # Offsets of an Arrow list are signed 32-bit numbers.
 LIST_LIMIT = (1 << 31) - 1
+_CAPSULES = ("__arrow_c_array__", "__arrow_c_stream__")
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,27 @@ def import_texts(data: Any) -> Texts:
         return Texts([_plain(chunk) for chunk in chunks])
     except pa.ArrowException as error:
         raise InputError(f"The Arrow array of type {array.type} is malformed: {error}.") from error
+
+
+def import_sample(data: Any) -> list[pa.Array[Any]]:
+    """Take the texts of a sample: all that `import_texts` takes, or an iterable of str, which is read to its end.
+
+    Raises InputError as that does; TypeError for anything else, and for what is no str in an iterable.
+    """
+    if isinstance(data, (pa.Array, pa.ChunkedArray)) or any(hasattr(data, name) for name in _CAPSULES):
+        texts = import_texts(data)
+        # Words count as often as there are rows with them.
+        return texts.arrays if texts.rows is None else [texts.arrays[0].cast(pa.large_binary()).take(texts.rows)]
+    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
+        kind = type(data).__name__
+        raise TypeError(f"The sample has to be an Arrow array of text or an iterable of str, not {kind}.")
+    encoded = []
+    for number, text in enumerate(data):
+        if not isinstance(text, str):
+            raise TypeError(f"The texts of the sample have to be str; text {number} is {type(text).__name__}.")
+        # Lone surrogates make text that is not UTF-8, which the kernel can read.
+        encoded.append(text.encode("utf-8", "surrogatepass"))
+    return [pa.array(encoded, pa.large_binary())]
 
 
 def _import(data: Any) -> pa.Array[Any] | pa.ChunkedArray[Any]:

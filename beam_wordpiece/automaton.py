@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from beam_wordpiece import _core
+from beam_wordpiece.arrow_text import import_sample
 from beam_wordpiece.checks import require_path
 from beam_wordpiece.errors import AutomatonError, ConfigError, VocabularyError, WordPieceError
 from beam_wordpiece.files import write_whole
@@ -30,12 +31,23 @@ class Automaton:
         self._fingerprint = core.fingerprint
 
     @classmethod
-    def compile(cls, vocabulary: str | os.PathLike[str] | Vocabulary, **options: object) -> Automaton:
+    def compile(
+        cls, vocabulary: str | os.PathLike[str] | Vocabulary, *, sample: Any = None, **options: object
+    ) -> Automaton:
         """Compile the path of a `tokenizer.json`, a `vocab.txt` or a tokenizer folder, or a `Vocabulary`.
 
         Options are those of `load_vocabulary`, by keyword, and win over what the files say. A `Vocabulary` has its
-        options already and takes none. Raises VocabularyError, ConfigError, OSError.
+        options already and takes none.
+
+        `sample`: text like that which is to be tokenized, as an iterable of str or an Arrow array of text (whatever
+        `Tokenizer.encode_arrow` takes); a few MB are enough, and all of it is held in memory. Its frequent words, also
+        those of several tokens, are stored where they are found at once, in place of words of the vocabulary that it
+        does not have. That makes such text faster, and changes neither ids nor the fingerprint.
+
+        Raises VocabularyError, ConfigError, OSError; InputError where the sample is Arrow data and not text, TypeError
+        where it is something else.
         """
+        texts = None if sample is None else import_sample(sample)
         if not isinstance(vocabulary, Vocabulary):
             vocabulary = load_vocabulary(vocabulary, **options)
         elif options:
@@ -43,7 +55,7 @@ class Automaton:
                 f"A Vocabulary has its options already; give {', '.join(options)} to load_vocabulary instead."
             )
         try:
-            return cls(_compile(vocabulary))
+            return cls(_compile(vocabulary, texts))
         except VocabularyError as error:
             raise VocabularyError(f"{vocabulary.source}: {error}") from error
 
@@ -68,7 +80,7 @@ class Automaton:
         return cls(_core.Automaton.from_bytes(data))
 
     def to_bytes(self) -> bytes:
-        """The content of the automaton's file: the same bytes whenever the same files are compiled."""
+        """The content of the automaton's file: the same bytes whenever the same files and sample are compiled."""
         return self._core.to_bytes()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -134,6 +146,7 @@ class Automaton:
         """What is in it, for people: values that JSON can hold.
 
         `source` is the file that it was compiled from, `path` the one that it was opened from. Sizes are in bytes.
+        `statistics` has how many words of several tokens a sample has put into it: `sampled_words`.
         """
         details = self._details
         options = dataclasses.asdict(details.options) | {"strip_accents": details.options.strips_accents}
@@ -162,7 +175,7 @@ class Automaton:
         return f"<Automaton{where}: {self.vocab_size} tokens, profile {self.options.profile}, {self.fingerprint}>"
 
 
-def _compile(vocabulary: Vocabulary) -> _core.Automaton:
+def _compile(vocabulary: Vocabulary, sample: list[Any] | None) -> _core.Automaton:
     options = vocabulary.options
     return _core.compile(
         list(vocabulary.tokens),
@@ -182,6 +195,7 @@ def _compile(vocabulary: Vocabulary) -> _core.Automaton:
         prefix_ids=vocabulary.prefix_ids,
         suffix_ids=vocabulary.suffix_ids,
         metadata=_Details.of(vocabulary).to_json(),
+        sample=sample,
     )
 
 

@@ -11,11 +11,14 @@ import sys
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import IO, Any
+
+import pyarrow as pa
 
 from beam_wordpiece.automaton import Automaton
-from beam_wordpiece.config import ERRORS, add_option_flags, option_values
+from beam_wordpiece.config import ERRORS, FileSettings, add_option_flags, option_values
 from beam_wordpiece.errors import ConfigError, TextError, VocabularyWarning, WordPieceError
+from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
 from beam_wordpiece.tokenizer import Encoding, Tokenizer
 
 # What an automaton file begins with.
@@ -41,9 +44,11 @@ examples:
   beam-wordpiece compile vocab.txt -o bert-cased.bwp --lowercase false
   beam-wordpiece compile model-folder/ -o bert.bwp --truncation false --padding false
   beam-wordpiece compile vocab.txt -o odd.bwp --doubtful-lines warn
+  beam-wordpiece compile model-folder/ -o bert.bwp --sample part-0.parquet --sample-column body
 
 The ids are those of HuggingFace tokenizers. Whatever a tokenizer file asks for that is not supported is refused by
-name. The options above win over what the files say.
+name. The options above win over what the files say. A sample (a few MB) makes text like it faster, often by a fifth
+or more, and changes no id.
 """
 INSPECT_EXAMPLES = """\
 examples:
@@ -123,6 +128,12 @@ def _add_compile(commands: Any) -> None:
     )
     command.add_argument("source", metavar="TOKENIZER", help="a tokenizer.json, a vocab.txt, or a tokenizer folder")
     command.add_argument("-o", "--output", metavar="FILE", required=True, help="the automaton file to write")
+    command.add_argument(
+        "--sample", metavar="FILE", help="text like that to come, a .parquet or a .txt of a document a line: speed only"
+    )
+    command.add_argument(
+        "--sample-column", metavar="NAME", default="text", help="its text column; a field of a struct is a.b"
+    )
     add_option_flags(command)
 
 
@@ -149,11 +160,29 @@ def _add_encode(commands: Any) -> None:
 
 
 def _compile(options: argparse.Namespace) -> None:
-    automaton = Automaton.compile(options.source, **option_values(options))
+    sample = None if options.sample is None else _sample(options.sample, options.sample_column)
+    automaton = Automaton.compile(options.source, sample=sample, **option_values(options))
     _keep_other_files(options.output)
     automaton.save(options.output)
     size = os.path.getsize(options.output)
-    print(f"{options.output}: {automaton.vocab_size} tokens, {size:,} bytes, fingerprint {automaton.fingerprint}")
+    tokens = f"{automaton.vocab_size} tokens"
+    if sample is not None:
+        tokens += f" and {automaton.describe()['statistics']['sampled_words']} words of the sample"
+    print(f"{options.output}: {tokens}, {size:,} bytes, fingerprint {automaton.fingerprint}")
+
+
+def _sample(path: str, column: str) -> pa.ChunkedArray[Any]:
+    """The documents of a sample. Raises ConfigError, InputError, OSError."""
+    with open(path, "rb") as file:
+        if path.endswith(".txt"):
+            return pa.chunked_array([pa.array(_lines(file), pa.large_binary())])
+        if not path.endswith(".parquet"):
+            raise ConfigError(f"{path}: a sample has to be a .parquet, or a .txt with a document in each line.")
+        parquet = open_parquet(pa.PythonFile(file), path)
+        layout = Layout(parquet.schema_arrow, FileSettings(text_column=column, columns=()), path)
+        blocks = read_blocks(parquet, layout, path)
+        texts: Any = [layout.texts(batch) for block in blocks for batch in block]
+    return pa.chunked_array(texts or [pa.array([], pa.string())])
 
 
 def _keep_other_files(path: str) -> None:
@@ -221,7 +250,11 @@ def _documents(texts: Sequence[str]) -> Iterable[bytes]:
     r"""The documents of the command line, or else the lines of standard input, of which only "\n" ends one."""
     if texts:
         return map(os.fsencode, texts)
-    return (line.removesuffix(b"\n") for line in sys.stdin.buffer)
+    return _lines(sys.stdin.buffer)
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    return (line.removesuffix(b"\n") for line in file)
 
 
 def _decoded(data: bytes, errors: str, row: int) -> str:

@@ -46,7 +46,7 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     special = [{"content": token, "special": True} for token in SPECIAL_TOKENS]
     added = [{"content": "<x>", "normalized": True, "lstrip": True}, {"content": "<Y>", "single_word": True}]
     path.write_text(tokenizer_json(VOCABULARY, added_tokens=[*special, *added], template=True), encoding="utf-8")
-    return bw.Automaton.compile(path).to_bytes()
+    return bw.Automaton.compile(path, sample=TEXTS * 2).to_bytes()
 
 
 def sections(content: bytes) -> dict[str, tuple[int, int]]:
@@ -78,6 +78,7 @@ def test_the_file_is_as_described(content: bytes) -> None:
     places = sections(content)
     assert (magic[:6], count, length, reserved) == (b"BeamWP", len(places), len(content), bytes(16))
     assert fingerprint.hex() == bw.Automaton.from_bytes(content).fingerprint
+    assert places["words: pieces"][1] > 0
     assert all(offset % 64 == 0 and offset + size <= length for offset, size in places.values())
 
 

@@ -14,8 +14,9 @@ LAYERS: list[set[str]] = [
     {"checks", "files"},
     {"config"},
     {"json_file", "vocab_types", "tokenizer_json", "tokenizer_folder", "vocab"},
+    {"arrow_text"},
     {"automaton"},
-    {"arrow_text", "tokenizer"},
+    {"tokenizer"},
     {"parquet", "parquet_writer", "storage", "io", "transforms"},
     {"cli"},
 ]

@@ -60,7 +60,8 @@ type AddedTuple = (String, u32, bool, bool, bool, bool, bool);
 
 #[pyfunction]
 #[pyo3(signature = (tokens, ids, *, profile, lowercase, strip_accents, clean_text, handle_chinese_chars, unk_token,
-    continuing_subword_prefix, max_input_chars_per_word, added_tokens, prefix_ids, suffix_ids, metadata))]
+    continuing_subword_prefix, max_input_chars_per_word, added_tokens, prefix_ids, suffix_ids, metadata,
+    sample=None))]
 #[allow(clippy::too_many_arguments)]
 fn compile(
     py: Python<'_>,
@@ -78,6 +79,7 @@ fn compile(
     prefix_ids: Vec<u32>,
     suffix_ids: Vec<u32>,
     metadata: String,
+    sample: Option<Vec<Bound<'_, PyAny>>>,
 ) -> PyResult<Automaton> {
     if tokens.len() != ids.len() {
         let message = format!("there are {} tokens and {} ids", tokens.len(), ids.len());
@@ -107,7 +109,14 @@ fn compile(
         .collect();
     let tokens = tokens.into_iter().zip(ids).collect();
     let vocabulary = Vocabulary { tokens, added_tokens, prefix_ids, suffix_ids, options, metadata };
-    let compiled = run(py, || wordpiece::compile::compile(&vocabulary).and_then(|bytes| Kernel::from_bytes(&bytes)))?;
+    let sample = sample.map(|arrays| guard(|| Texts::import(&arrays))?).transpose()?;
+    let compiled = run(py, || {
+        let bytes = match &sample {
+            None => wordpiece::compile::compile(&vocabulary),
+            Some(texts) => wordpiece::compile::compile_with_sample(&vocabulary, texts.iter()),
+        };
+        bytes.and_then(|bytes| Kernel::from_bytes(&bytes))
+    })?;
     compiled.map(Automaton::new).map_err(|error| kernel_error(py, error))
 }
 

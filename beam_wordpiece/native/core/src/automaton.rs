@@ -7,6 +7,7 @@ use crate::double_array::{Codes, Packed, Unit};
 use crate::error::Error;
 use crate::format::{AlignedBytes, Layout, Section};
 use crate::options::{AddedToken, MOST_CHARS_PER_WORD, Profile};
+use crate::several;
 use crate::tokens::TokenList;
 use crate::validate::validate_units;
 use crate::word_table::{Shape, WordTable};
@@ -62,6 +63,8 @@ pub struct Tables<'a> {
     pub words: WordTable<'a, 2>,
     /// Words of 14 to 29 bytes.
     pub long_words: WordTable<'a, 4>,
+    /// Pieces of the words in both that have several.
+    pub pieces: &'a [u32],
     /// The double array.
     pub units: &'a [Unit],
     /// Tokens of failure pops.
@@ -144,7 +147,7 @@ impl Automaton {
     }
 
     /// What is in it, counted.
-    pub fn statistics(&self) -> [(&'static str, usize); 9] {
+    pub fn statistics(&self) -> [(&'static str, usize); 10] {
         let tables = self.tables();
         [
             ("tokens", self.tokens().len()),
@@ -154,6 +157,7 @@ impl Automaton {
             ("failure_pops", tables.pops.len()),
             ("word_slots", tables.words.slots.len()),
             ("long_word_slots", tables.long_words.slots.len()),
+            ("sampled_words", tables.words.several() + tables.long_words.several()),
             ("unk_id", tables.parameters.unk_id as usize),
             ("bytes", self.as_bytes().len()),
         ]
@@ -263,6 +267,7 @@ impl<'a> Parts<'a> {
                 self.slice(Section::LongWordSlots)?,
                 self.slice(Section::LongWordDisplacements)?,
             )?,
+            pieces: self.slice(Section::WordPieces)?,
             units: self.slice(Section::Units)?,
             pops: self.slice(Section::Pops)?,
             codes: self.codes()?,
@@ -330,6 +335,7 @@ impl<'a> Parts<'a> {
         WordTable::<2>::new(parameters.words, slots, self.slice(Section::WordDisplacements)?)?;
         let slots = self.slice(Section::LongWordSlots)?;
         WordTable::<4>::new(parameters.long_words, slots, self.slice(Section::LongWordDisplacements)?)?;
+        several::validate(self.slice(Section::WordPieces)?, |id| id < Packed::LIMIT)?;
         let codes = self.codes()?;
         let blocks = codes.codes.len() / 256;
         if !codes.codes.len().is_multiple_of(256) || codes.index.iter().any(|&block| usize::from(block) >= blocks) {

@@ -7,6 +7,7 @@ use crate::exact::Exact;
 use crate::lookup::Lookup;
 use crate::merge::{MARGIN, merge};
 use crate::normalizer::{Position, Stop, normalize};
+use crate::sample::Counts;
 use crate::simd::{Level, Simd};
 use crate::walk::Pieces;
 
@@ -44,6 +45,15 @@ pub struct Workspace {
     pieces: Pieces,
     /// For each text that has ended in the chunk: number of words before its end.
     text_ends: Vec<u32>,
+    /// Words are counted, in what is here.
+    pub(crate) counts: Option<Counts>,
+}
+
+impl Workspace {
+    /// Buffers that count the words on the way.
+    pub(crate) fn counting() -> Workspace {
+        Workspace { counts: Some(Counts::default()), ..Workspace::default() }
+    }
 }
 
 /// Text ends that wait at most, so that many empty texts do not fill memory.
@@ -147,7 +157,7 @@ impl Job<'_> {
     /// Match the complete words of the chunk and append their ids.
     #[inline(never)]
     fn flush<S: Simd>(&self, simd: S, workspace: &mut Workspace, out: &mut Encoded) {
-        let Workspace { chunk, lookup, pieces, text_ends, .. } = workspace;
+        let Workspace { chunk, lookup, pieces, text_ends, counts, .. } = workspace;
         chunk.end_isolated();
         // The ids will be written there; until then the lines are on their way.
         out.ids.reserve(2 * chunk.words() + MARGIN);
@@ -161,8 +171,11 @@ impl Job<'_> {
         );
         simd.run(
             #[inline(always)]
-            |simd| pieces.run(simd, &self.tables, chunk, &lookup.missed),
+            |simd| pieces.run(simd, &self.tables, chunk, lookup),
         );
+        if let Some(counts) = counts {
+            counts.add(chunk, lookup, pieces);
+        }
         let unk_id = self.tables.parameters.unk_id;
         simd.run(
             #[inline(always)]

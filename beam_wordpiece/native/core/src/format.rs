@@ -31,6 +31,7 @@ pub enum Section {
     WordDisplacements,
     LongWordSlots,
     LongWordDisplacements,
+    WordPieces,
     CodeIndex,
     Codes,
     Units,
@@ -43,7 +44,7 @@ pub enum Section {
 
 impl Section {
     /// All sections, in their order.
-    pub const ALL: [Section; 21] = [
+    pub const ALL: [Section; 22] = [
         Section::Parameters,
         Section::Metadata,
         Section::TokenBytes,
@@ -57,6 +58,7 @@ impl Section {
         Section::WordDisplacements,
         Section::LongWordSlots,
         Section::LongWordDisplacements,
+        Section::WordPieces,
         Section::CodeIndex,
         Section::Codes,
         Section::Units,
@@ -83,6 +85,7 @@ impl Section {
             Section::WordDisplacements => "words: displacements",
             Section::LongWordSlots => "long words: slots",
             Section::LongWordDisplacements => "long words: displacements",
+            Section::WordPieces => "words: pieces",
             Section::CodeIndex => "trie: index of codes",
             Section::Codes => "trie: codes",
             Section::Units => "trie: nodes and failure links",

@@ -5,7 +5,8 @@
 //!
 //! Where to find what:
 //! - what a vocabulary is compiled for: `options`, `profile`; what becomes of each character: `code_points`
-//! - what it is compiled to: `trie`, `failure`, `double_array`, `word_table`, put together by `compile`
+//! - what it is compiled to: `trie`, `failure`, `double_array`, `word_table` (with `several`, and `sample`, which fills it),
+//!   put together by `compile`
 //! - the file: `format`, and `automaton` with `tokens` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
 //!   `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`), and `encoder`, which also merges
@@ -32,6 +33,8 @@ pub mod normalizer;
 pub mod options;
 pub mod profile;
 pub mod repeats;
+pub mod sample;
+pub mod several;
 pub mod simd;
 pub mod tokens;
 pub mod trie;

@@ -3,15 +3,17 @@
 use crate::automaton::Tables;
 use crate::chunk::Chunk;
 use crate::merge::MARGIN;
+use crate::several::{NOT_FOUND, SEVERAL};
 use crate::simd::lanes::MOST_LANES;
 use crate::word_table::key_bytes;
 
 /// What the words of a chunk were found to be.
 #[derive(Debug, Default)]
 pub struct Lookup {
-    /// Id of each word, with room for [`MARGIN`] more behind the last; of those that were missed it means nothing.
+    /// Id of each word, with room for [`MARGIN`] more behind the last; of those that were missed their value, see
+    /// `several`.
     pub ids: Vec<u32>,
-    /// Words that were not found: bit `i % 64` of element `i / 64` for word `i`.
+    /// Words that were not found or have several pieces: bit `i % 64` of element `i / 64` for word `i`.
     pub missed: Vec<u64>,
     /// Words that were not found because they are too long for the first table, though not for the second.
     pub(crate) long: Vec<u32>,
@@ -61,9 +63,9 @@ impl Lookup {
                 long += usize::from(length.wrapping_sub(key_bytes(2) + 1) < LONG_LENGTHS);
             }
             for (i, (key, slot)) in keys[..end - first].iter().enumerate() {
-                let value = tables.words.value_at(*slot, key);
-                self.ids[first + i] = value.unwrap_or_default();
-                *missed |= u64::from(value.is_none()) << i;
+                let value = tables.words.value_at(*slot, key).unwrap_or(NOT_FOUND);
+                self.ids[first + i] = value;
+                *missed |= u64::from(value & SEVERAL != 0) << i;
             }
         }
         self.look_up_long(tables, chunk, long);
@@ -92,8 +94,9 @@ impl Lookup {
             let ([a, b], [c, d]) = (load(&chunk.bytes, start), load(&chunk.bytes, start + 16));
             let (low, high) = (KEY_MASKS[length.min(16)], KEY_MASKS[length.saturating_sub(16).min(16)]);
             let value = tables.long_words.get(&[a & low[0], b & low[1], c & high[0], d & high[1]]);
-            self.ids[word] = value.unwrap_or_default();
-            self.missed[word / 64] &= !(u64::from(value.is_some()) << (word % 64));
+            let value = value.unwrap_or(NOT_FOUND);
+            self.ids[word] = value;
+            self.missed[word / 64] &= !(u64::from(value & SEVERAL == 0) << (word % 64));
         }
     }
 }

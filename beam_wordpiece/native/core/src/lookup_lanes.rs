@@ -3,6 +3,7 @@
 use crate::automaton::Tables;
 use crate::chunk::Chunk;
 use crate::lookup::{LONG_LENGTHS, Lookup};
+use crate::several::{NOT_FOUND, SEVERAL};
 use crate::simd::lanes::{Lanes, MOST_LANES};
 use crate::word_table::{LaneHash, WordTable, key_bytes};
 
@@ -23,10 +24,10 @@ pub fn look_up<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, found
         batch.hash(lanes, &hash, bytes, [&starts[first..], &ends[first..]], count);
         batch.displace(lanes, &hash, &table, count);
         for i in (0..count).step_by(L::COUNT) {
-            let (values, unequal) = batch.probe(lanes, &table, i);
+            let (values, no_id) = batch.probe(lanes, &table, i);
             lanes.store(values, &mut found.ids[first + i..]);
             let is_word = u32::MAX >> (32 - L::COUNT.min(count - i));
-            found.missed[(first + i) / 64] |= u64::from(lanes.bits(unequal) & is_word) << (i % 64);
+            found.missed[(first + i) / 64] |= u64::from(lanes.bits(no_id) & is_word) << (i % 64);
             let is_long = lanes.bits(is_long(lanes, lanes.load(&batch.lengths[i..]))) & is_word;
             // Few words are long: this branch is mostly not taken.
             if is_long != 0 {
@@ -55,14 +56,14 @@ fn look_up_long<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &Chunk, found: &
         batch.hash(lanes, &hash, &chunk.bytes, [&starts, &ends], words.len());
         batch.displace(lanes, &hash, &table, words.len());
         for i in (0..words.len()).step_by(L::COUNT) {
-            let (values, unequal) = batch.probe(lanes, &table, i);
+            let (values, no_id) = batch.probe(lanes, &table, i);
             let mut ids = [0; MOST_LANES];
             lanes.store(values, &mut ids);
-            let unequal = lanes.bits(unequal);
+            let no_id = lanes.bits(no_id);
             for (lane, &word) in words[i..].iter().take(L::COUNT).enumerate() {
                 let word = word as usize;
                 found.ids[word] = ids[lane];
-                found.missed[word / 64] &= !(u64::from(!unequal >> lane & 1) << (word % 64));
+                found.missed[word / 64] &= !(u64::from(!no_id >> lane & 1) << (word % 64));
             }
         }
     }
@@ -159,8 +160,8 @@ impl<const H: usize> Batch<H> {
         }
     }
 
-    /// Compare a vector of words from `at` on with what the table has in their slots: the values, and where the key
-    /// differs.
+    /// Compare a vector of words from `at` on with what the table has in their slots: the values, and which are no
+    /// ids.
     #[inline(always)]
     fn probe<L: Lanes, const W: usize>(&self, lanes: L, table: &WordTable<'_, W>, at: usize) -> (L::Vector, L::Mask) {
         const { assert!(W == 2 * H) };
@@ -176,6 +177,7 @@ impl<const H: usize> Batch<H> {
             }
             last = slot[3];
         }
-        (lanes.shr::<8>(last), lanes.not_zero(difference))
+        let values = lanes.select(lanes.not_zero(difference), lanes.shr::<8>(last), lanes.splat(NOT_FOUND));
+        (values, lanes.not_zero(lanes.and(values, lanes.splat(SEVERAL))))
     }
 }

@@ -3,6 +3,8 @@
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::double_array::{Packed, ROOT_UNIT};
+use crate::lookup::Lookup;
+use crate::several::{self, COPIED};
 use crate::simd::Simd;
 use crate::simd::lanes::MOST_LANES;
 use crate::trie::NONE;
@@ -81,16 +83,16 @@ impl Work {
 }
 
 impl Pieces {
-    /// Split the words of a chunk that are marked in `missed`.
+    /// Split the words of a chunk that were missed.
     #[inline(always)]
-    pub fn run<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, missed: &[u64]) {
-        self.prepare(tables, chunk, missed);
+    pub fn run<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, lookup: &Lookup) {
+        self.prepare(tables, chunk, lookup);
         simd.walk(&Machine::new(tables, &chunk.bytes), self);
     }
 
     /// Decide the words that need no walk; split the Hangul syllables of the others, behind the text of the chunk.
     #[inline(always)]
-    fn prepare(&mut self, tables: &Tables<'_>, chunk: &mut Chunk, missed: &[u64]) {
+    fn prepare(&mut self, tables: &Tables<'_>, chunk: &mut Chunk, Lookup { ids: values, missed, .. }: &Lookup) {
         let count = missed.iter().map(|bits| bits.count_ones() as usize).sum();
         self.make_room(chunk, count);
         let limit = tables.parameters.max_input_chars_per_word as usize;
@@ -107,6 +109,13 @@ impl Pieces {
                 self.words[number] = miss as u32;
                 self.firsts[number] = first as u32;
                 self.counts[number] = 1;
+                if let Some((pieces, count)) = several::pieces(values[miss], tables.pieces) {
+                    // What goes beyond the stretch of the word is written over: those of the next words come later.
+                    self.ids[first..first + COPIED].copy_from_slice(pieces);
+                    self.counts[number] = count;
+                    number += 1;
+                    continue;
+                }
                 let word = &chunk.bytes[start..end];
                 // A character has a byte at least, also a jamo of a syllable: only long words need counting.
                 if word.len() > limit && characters(word, hangul) > limit {

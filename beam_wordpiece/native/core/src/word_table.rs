@@ -4,12 +4,13 @@
 //! fit in here is left to it. A key is the bytes of the word padded with zeros (no word contains a zero byte); slot =
 //! top bits of the hash, exclusive-or a displacement that the key's bucket has (hash and displace).
 
+use crate::several::SEVERAL;
 use crate::simd::lanes::Lanes;
 
 /// Bytes of a slot that hold the value.
 const VALUE_BYTES: usize = 3;
-/// Values are below this; what has a greater one is left out.
-pub const VALUE_LIMIT: u32 = 1 << 23;
+/// Ids are below this; what has a greater one is left out.
+pub const ID_LIMIT: u32 = SEVERAL;
 /// The longest key of a table of `W` words a slot.
 pub const fn key_bytes(words: usize) -> usize {
     8 * words - VALUE_BYTES
@@ -76,6 +77,12 @@ impl<'a, const W: usize> WordTable<'a, W> {
             all | if i == 0 { difference << (8 * VALUE_BYTES) } else { difference }
         });
         (difference == 0).then(|| (slot[W - 1] >> (64 - 8 * VALUE_BYTES)) as u32)
+    }
+
+    /// Number of words with several pieces.
+    pub fn several(&self) -> usize {
+        let value = |slot: &[u64; W]| (slot[W - 1] >> (64 - 8 * VALUE_BYTES)) as u32;
+        self.slots.iter().filter(|slot| **slot != [u64::MAX; W] && value(slot) & SEVERAL != 0).count()
     }
 }
 
@@ -173,6 +180,16 @@ pub fn key<const W: usize>(word: &[u8]) -> [u64; W] {
     key
 }
 
+/// Bits of the slot numbers of a table with so many keys: at most four of five slots are used.
+pub fn bits_for(keys: usize) -> u32 {
+    (usize::BITS - (keys * 5 / 4).leading_zeros()).max(MIN_BITS)
+}
+
+/// The most keys of a table with slot numbers of so many bits.
+pub fn most_keys(bits: u32) -> usize {
+    (4 << bits) / 5
+}
+
 /// A table as it is made.
 #[derive(Debug)]
 pub struct WordTableBuf<const W: usize> {
@@ -187,8 +204,8 @@ pub struct WordTableBuf<const W: usize> {
 impl<const W: usize> WordTableBuf<W> {
     /// Place these keys with their values. A key that finds no place (two with one hash) is left out.
     pub fn build(keys: &[([u64; W], u32)]) -> WordTableBuf<W> {
-        // At most four of five slots are used, and a bucket has three keys on average.
-        let bits = (usize::BITS - (keys.len() * 5 / 4).leading_zeros()).max(MIN_BITS);
+        // A bucket has three keys on average.
+        let bits = bits_for(keys.len());
         let shape = Shape { summands: summands(), bits, bucket_bits: (bits - 2).min(18) };
         let mut slots = vec![[u64::MAX; W]; 1 << bits];
         let mut displacements = vec![0u8; (1 << shape.bucket_bits) + DISPLACEMENT_PADDING];
@@ -246,6 +263,13 @@ fn summands() -> [u64; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn most_keys_are_the_most() {
+        for bits in MIN_BITS..24 {
+            assert_eq!([0, 1].map(|more| bits_for(most_keys(bits) + more)), [bits, bits + 1]);
+        }
+    }
 
     #[test]
     fn keys_are_found_and_others_are_not() {
