@@ -79,9 +79,11 @@ pub fn normalize<S: Simd>(
         if block.length > 0 {
             block.normalize(simd, tables, text, position, chunk);
         }
-        if let Some(token) = found
-            && position.at >= token.start
-        {
+        if let Some(token) = found {
+            // The search has gone on: what a level has left of the text before the token has to be done now.
+            if position.at < token.start {
+                character_block(tables, text, token.start - position.at, position, chunk);
+            }
             flush_marks(position, chunk);
             chunk.push_token(token.id);
             position.at = token.resume;
