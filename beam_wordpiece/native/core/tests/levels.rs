@@ -179,6 +179,24 @@ fn a_token_may_begin_in_the_white_space_that_another_takes() {
 }
 
 #[test]
+fn a_token_is_found_behind_any_character_of_its_block() {
+    let tokens = vec!["a".to_string(), "##a".into()];
+    let switches = [true, true, true, true];
+    let with = vocabulary(tokens, options(switches, "##", 100), vec![added("[M]", 7, 0)]);
+    let automaton = Automaton::from_bytes(&compile(&with).unwrap()).unwrap();
+    // Characters that become several (U+0BCA), marks, a syllable, what is deleted, and bytes that are not UTF-8.
+    for before in ["j\u{bca}", "a\u{301}", "\u{ac01}", "\u{200d}", "\u{4e00}", "\u{1f600}", "\u{130}"] {
+        for level in Level::available() {
+            let text = format!("{before}[M]{before}a[M]");
+            let (found, ..) = ids(&automaton, &[text.as_bytes()], level);
+            assert_eq!(found.iter().filter(|&&id| id == 7).count(), 2, "{text:?} {}", level.name());
+        }
+    }
+    let text: &[u8] = b"\xC3[M]\xFF\xE2\x82[M]";
+    all_levels_agree(&automaton, &[text]);
+}
+
+#[test]
 fn the_word_limit_may_be_larger_than_a_chunk() {
     for limit in [1, 4095, 4096, 5000, 100_000] {
         let tokens = ["a", "##a"].map(String::from).to_vec();
