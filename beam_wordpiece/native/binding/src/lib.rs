@@ -235,8 +235,9 @@ impl Encoder {
         let texts = guard(|| Texts::import(&arrays))??;
         let bytes = texts.bytes();
         let encoded = run(py, || {
-            // English has an id for every four or five bytes; a buffer that is too small grows.
-            let mut out = Encoded { ids: self.pool.take(bytes / 4), ..Encoded::default() };
+            // Ordinary text has an id for every three to five bytes. What is not written takes no memory; a buffer that is
+            // too small grows, by being moved.
+            let mut out = Encoded { ids: self.pool.take(bytes / 2), ..Encoded::default() };
             self.encode_texts(texts.iter(), &mut out).map(|()| out)
         })?;
         let out = encoded.map_err(|error| kernel_error(py, error))?;
