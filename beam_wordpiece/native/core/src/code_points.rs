@@ -25,7 +25,12 @@ impl Class {
     /// The class with these two bits.
     #[inline(always)]
     pub fn from_bits(bits: u32) -> Class {
-        [Class::Space, Class::Word, Class::Punctuation, Class::Ideograph][(bits & 3) as usize]
+        match bits & 3 {
+            0 => Class::Space,
+            1 => Class::Word,
+            2 => Class::Punctuation,
+            _ => Class::Ideograph,
+        }
     }
 }
 

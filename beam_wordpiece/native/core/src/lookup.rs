@@ -46,27 +46,30 @@ impl Lookup {
     /// Look up every complete word of a chunk, one after the other.
     pub fn run_each(&mut self, tables: &Tables<'_>, chunk: &mut Chunk) {
         let words = self.begin(chunk);
-        let mut long = 0;
-        let (starts, ends) = (&chunk.starts[..words], &chunk.ends[..words]);
+        let (mut number, mut long) = (0, 0);
         let mut keys = [([0; 2], 0); 64];
-        for (first, missed) in (0..words).step_by(64).zip(&mut self.missed) {
-            let end = (first + 64).min(words);
-            for ((i, &start), key) in (first..end).zip(&starts[first..end]).zip(&mut keys) {
-                let (start, length) = (start as usize, ends[i].wrapping_sub(start) as usize);
+        let groups = chunk.starts[..words].chunks(64).zip(chunk.ends[..words].chunks(64));
+        for (((starts, ends), ids), missed) in groups.zip(self.ids.chunks_mut(64)).zip(&mut self.missed) {
+            for ((&start, &end), key) in starts.iter().zip(ends).zip(&mut keys) {
+                let length = end.wrapping_sub(start) as usize;
                 // A longer word gets the empty key, which is in no table.
                 let mask = KEY_MASKS[if length > key_bytes(2) { 0 } else { length }];
-                let word = load(&chunk.bytes, start);
+                let word = load(&chunk.bytes, start as usize);
                 key.0 = [word[0] & mask[0], word[1] & mask[1]];
                 key.1 = tables.words.slot(&key.0);
                 // Written whether it is one or not: a branch here would often be mispredicted.
-                self.long[long] = i as u32;
+                self.long[long] = number;
+                number += 1;
                 long += usize::from(length.wrapping_sub(key_bytes(2) + 1) < LONG_LENGTHS);
             }
-            for (i, (key, slot)) in keys[..end - first].iter().enumerate() {
+            // In a variable of its own, and not in memory, where each word would wait for the one before.
+            let mut group = 0;
+            for (i, ((key, slot), id)) in keys[..starts.len()].iter().zip(ids).enumerate() {
                 let value = tables.words.value_at(*slot, key).unwrap_or(NOT_FOUND);
-                self.ids[first + i] = value;
-                *missed |= u64::from(value & SEVERAL != 0) << i;
+                *id = value;
+                group |= u64::from(value & SEVERAL != 0) << i;
             }
+            *missed = group;
         }
         self.look_up_long(tables, chunk, long);
     }

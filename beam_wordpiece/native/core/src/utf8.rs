@@ -32,19 +32,20 @@ pub fn decode_readable(bytes: &[u8; 4]) -> (u32, usize) {
 /// Decode the character beyond ASCII that these bytes begin with, and give its length; None where they are not UTF-8.
 #[inline(always)]
 pub fn decode_checked(bytes: [u8; 4]) -> Option<(u32, usize)> {
-    // Of a byte that continues a character this leaves the six bits that count, of any other more.
-    let [lead, second, third, fourth] = (u32::from_le_bytes(bytes) ^ 0x8080_8000).to_le_bytes().map(u32::from);
-    let (c, length, fine) = match lead {
-        0xC2..0xE0 => ((lead & 0x1F) << 6 | second, 2, second < 0x40),
-        0xE0..0xF0 => {
-            let c = (lead & 0x0F) << 12 | second << 6 | third;
-            (c, 3, (second | third) < 0x40 && c >= 0x800 && c & 0xF800 != 0xD800)
-        }
-        0xF0..0xF5 => {
-            let c = (lead & 0x07) << 18 | second << 12 | third << 6 | fourth;
-            (c, 4, (second | third | fourth) < 0x40 && (0x1_0000..0x11_0000).contains(&c))
-        }
-        _ => return None,
+    // First bytes and those that follow them are told apart all at once.
+    let all = u32::from_le_bytes(bytes);
+    let six = |byte: u32| all >> (8 * byte) & 0x3F;
+    let (c, length, fine) = if all & 0xC0_C0F0 == 0x80_80E0 {
+        let c = (all & 0x0F) << 12 | six(1) << 6 | six(2);
+        (c, 3, c >= 0x800 && c & 0xF800 != 0xD800)
+    } else if all & 0xC0E0 == 0x80C0 {
+        let c = (all & 0x1F) << 6 | six(1);
+        (c, 2, c >= 0x80)
+    } else if all & 0xC0C0_C0F8 == 0x8080_80F0 {
+        let c = (all & 0x07) << 18 | six(1) << 12 | six(2) << 6 | six(3);
+        (c, 4, (0x1_0000..0x11_0000).contains(&c))
+    } else {
+        return None;
     };
     fine.then_some((c, length))
 }
