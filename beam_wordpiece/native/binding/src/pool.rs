@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 /// Buffers that are kept at most.
 const KEPT: usize = 2;
 /// A buffer of more ids is given back to the system.
-const LARGEST: usize = 1 << 25;
-/// From so many bytes on, memory is asked for in huge pages.
-const HUGE: usize = 1 << 22;
+const LARGEST: usize = 1 << 28;
+/// From so many bytes on, memory is asked for in huge pages, and the system may take that of idle buffers.
+const LARGE: usize = 1 << 22;
 
 /// Buffers that nobody uses. A lock that is held (by another thread, or for ever in a forked child) only means that a
 /// new buffer is made, or an old one freed.
@@ -19,12 +19,32 @@ pub struct Pool(Mutex<Vec<Vec<u32>>>);
 impl Pool {
     /// An empty buffer with room for so many ids.
     pub fn take(&self, expected: usize) -> Vec<u32> {
-        let kept = self.0.try_lock().ok().and_then(|mut kept| kept.pop());
-        kept.filter(|buffer| buffer.capacity() >= expected).unwrap_or_else(|| {
+        let fitting = self.0.try_lock().ok().and_then(|mut kept| {
+            let fits = kept.iter().enumerate().filter(|(_, buffer)| buffer.capacity() >= expected);
+            let smallest = fits.min_by_key(|(_, buffer)| buffer.capacity()).map(|(i, _)| i);
+            smallest.map(|i| kept.swap_remove(i))
+        });
+        fitting.unwrap_or_else(|| {
             let mut buffer = Vec::with_capacity(expected);
-            ask_for_huge_pages(&mut buffer);
+            advise(&mut buffer, Advice::HugePages);
             buffer
         })
+    }
+
+    /// Keep a buffer, and of too many the largest.
+    fn give_back(&self, mut buffer: Vec<u32>) {
+        buffer.clear();
+        if buffer.capacity() > LARGEST {
+            return;
+        }
+        advise(&mut buffer, Advice::MayTake);
+        if let Ok(mut kept) = self.0.try_lock() {
+            kept.push(buffer);
+            if kept.len() > KEPT {
+                let smallest = (0..kept.len()).min_by_key(|&i| kept[i].capacity());
+                smallest.map(|i| kept.swap_remove(i));
+            }
+        }
     }
 
     /// Give the ids to Arrow.
@@ -44,29 +64,34 @@ struct Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        let mut ids = std::mem::take(&mut self.ids);
-        ids.clear();
-        if let Ok(mut kept) = self.pool.0.try_lock()
-            && kept.len() < KEPT
-            && ids.capacity() <= LARGEST
-        {
-            kept.push(ids);
-        }
+        self.pool.give_back(std::mem::take(&mut self.ids));
     }
 }
 
-/// Ask the system to back a large buffer with huge pages: far fewer faults when it is first written. Only advice: where
-/// it is not taken nothing changes.
-fn ask_for_huge_pages(buffer: &mut Vec<u32>) {
+/// What the system is told of the memory of a large buffer. It is only advice: where it is not taken nothing changes.
+#[derive(Clone, Copy)]
+enum Advice {
+    /// Back it with huge pages: far fewer faults when it is first written.
+    HugePages,
+    /// Nothing in it is needed: the system may take it when memory is short.
+    MayTake,
+}
+
+fn advise(buffer: &mut Vec<u32>, advice: Advice) {
     let bytes = buffer.capacity() * size_of::<u32>();
     #[cfg(target_os = "linux")]
-    if bytes >= HUGE {
+    if bytes >= LARGE {
         const PAGE: usize = 4096;
+        let advice = match advice {
+            Advice::HugePages => libc::MADV_HUGEPAGE,
+            Advice::MayTake => libc::MADV_FREE,
+        };
         let start = buffer.as_mut_ptr().cast::<u8>();
         let skipped = start.align_offset(PAGE);
-        // SAFETY: the range lies in memory of the buffer, and the advice changes nothing of what it holds.
+        // SAFETY: the range lies in memory of the buffer. Either advice leaves it readable and writable, and what it held
+        // may only be lost where nothing in it is needed: the buffer is empty.
         unsafe {
-            libc::madvise(start.add(skipped).cast(), (bytes - skipped) / PAGE * PAGE, libc::MADV_HUGEPAGE);
+            libc::madvise(start.add(skipped).cast(), (bytes - skipped) / PAGE * PAGE, advice);
         }
     }
 }
