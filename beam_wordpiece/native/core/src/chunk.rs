@@ -69,20 +69,27 @@ impl Chunk {
 
     /// Write a stretch of the text with its Hangul syllables split, from `free` on; gives where that ends.
     pub fn split_syllables(&mut self, stretch: std::ops::Range<usize>, free: usize) -> usize {
-        let (mut at, mut end) = (stretch.start, free);
         // A syllable of three bytes becomes three jamo of three bytes at most.
         self.ensure(free + 3 * stretch.len() + SLACK);
+        let (text, out) = self.bytes.split_at_mut(free);
+        let (mut at, mut end) = (stretch.start, 0);
         while at < stretch.end {
-            let (c, length) = utf8::decode(&self.bytes, at);
-            at += length;
-            let (parts, n) = if utf8::is_hangul_syllable(c) { utf8::hangul_jamo(c) } else { ([c, 0, 0], 1) };
-            for &part in &parts[..n] {
-                let (bytes, n) = utf8::encode(part);
-                window::<u8, 4>(&mut self.bytes, end).copy_from_slice(&bytes);
+            let (c, length) = utf8::decode(text, at);
+            if utf8::is_hangul_syllable(c) {
+                let (jamo, n) = utf8::hangul_jamo(c);
+                let nine: &mut [u8; 9] = window(out, end);
+                for (three, c) in nine.as_chunks_mut::<3>().0.iter_mut().zip(jamo) {
+                    *three = [0xE0 | (c >> 12) as u8, 0x80 | (c >> 6 & 0x3F) as u8, 0x80 | (c & 0x3F) as u8];
+                }
+                end += 3 * n;
+            } else {
+                let (bytes, n) = utf8::encode(c);
+                window::<u8, 4>(out, end).copy_from_slice(&bytes);
                 end += n;
             }
+            at += length;
         }
-        end
+        free + end
     }
 
     #[cold]

@@ -109,7 +109,7 @@ impl MixedBlock {
     fn classify(&mut self, at: usize, length: usize, class: Class) {
         let (word, isolated) =
             (Mask::from(class == Class::Word), Mask::from(class as u32 >= Class::Punctuation as u32));
-        self.masks.word |= (word << length) - word << at;
+        self.masks.word |= ((word << length) - word) << at;
         self.masks.first |= isolated << at;
         self.masks.last |= isolated << (at + length - 1);
     }

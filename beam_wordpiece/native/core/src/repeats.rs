@@ -55,3 +55,26 @@ impl Default for Repeats {
         Repeats { last: std::array::from_fn(|_| (0..0, 0)), found: Vec::new() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_an_earlier_one_only_if_all_of_it_is() {
+        let (x, y) = ("x".repeat(40), "x".repeat(20) + "y" + &"x".repeat(19));
+        let text = [x.clone(), y.clone(), x.clone(), x + "x", y].concat();
+        let words = [0..40, 40..80, 80..120, 120..161, 161..201];
+        let mut repeats = Repeats::default();
+        let found: Vec<bool> =
+            words.into_iter().enumerate().map(|(i, word)| repeats.find(text.as_bytes(), word, i)).collect();
+        // The second and third may share a hash and then displace one another; no word may be taken for another.
+        assert!(!found[0] && !found[1] && !found[3]);
+        assert!(repeats.found.iter().all(|pair| matches!(pair, [2, 0] | [4, 1])));
+        let (mut firsts, mut counts) = ([0, 1, 2, 3, 4], [10, 11, 12, 13, 14]);
+        repeats.resolve(&mut firsts, &mut counts);
+        assert!(found[2] == (firsts[2] == 0 && counts[2] == 10) && firsts[3] == 3);
+        repeats.clear();
+        assert!(!repeats.find(text.as_bytes(), 80..120, 0));
+    }
+}

@@ -4,6 +4,7 @@ use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::double_array::{Packed, ROOT_UNIT};
 use crate::lookup::Lookup;
+use crate::repeats::{LONGER_THAN, Repeats};
 use crate::several::{self, COPIED};
 use crate::simd::Simd;
 use crate::simd::lanes::MOST_LANES;
@@ -31,6 +32,8 @@ pub struct Pieces {
     pub ascii: Work,
     /// Other words that have to be walked.
     pub other: Work,
+    /// Long words that were there before.
+    repeats: Repeats,
     /// What lanes have found and not written yet.
     pub log: Log,
 }
@@ -88,6 +91,7 @@ impl Pieces {
     pub fn run<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, lookup: &Lookup) {
         self.prepare(tables, chunk, lookup);
         simd.walk(&Machine::new(tables, &chunk.bytes), self);
+        self.repeats.resolve(&mut self.firsts, &mut self.counts);
     }
 
     /// Decide the words that need no walk; split the Hangul syllables of the others, behind the text of the chunk.
@@ -120,6 +124,8 @@ impl Pieces {
                 // A character has a byte at least, also a jamo of a syllable: only long words need counting.
                 if word.len() > limit && characters(word, hangul) > limit {
                     self.ids[first] = tables.parameters.unk_id;
+                } else if word.len() > LONGER_THAN && self.repeats.find(&chunk.bytes, start..end, number) {
+                    // The earlier one is walked.
                 } else if is_ascii(&chunk.bytes, start, end) {
                     self.ascii.push(start, end, number, first);
                 } else if let [TOKEN_MARK, id @ ..] = word {
@@ -146,6 +152,7 @@ impl Pieces {
         for field in [&mut self.words, &mut self.firsts, &mut self.counts] {
             field.resize(count, 0);
         }
+        self.repeats.clear();
         self.ascii.clear(count);
         self.other.clear(count);
     }
@@ -274,7 +281,9 @@ impl<'a> Machine<'a> {
 /// Number of characters, a Hangul syllable being two or three where it is split.
 fn characters(word: &[u8], hangul: bool) -> usize {
     if !hangul {
-        return word.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
+        // In parts whose counts fit a byte, which the compiler adds up many at a time.
+        let starts = |part: &[u8]| part.iter().map(|&byte| u8::from(byte & 0xC0 != 0x80)).sum::<u8>();
+        return word.chunks(255).map(|part| usize::from(starts(part))).sum();
     }
     let (mut at, mut count) = (0, 0);
     while at < word.len() {

@@ -197,6 +197,22 @@ fn a_token_is_found_behind_any_character_of_its_block() {
 }
 
 #[test]
+fn long_words_that_repeat_are_split_every_time() {
+    let tokens = ["a", "##a", "##aaa", "##b", "b", "c"].map(String::from).to_vec();
+    let with = vocabulary(tokens, options([false; 4], "##", 100), vec![]);
+    let automaton = Automaton::from_bytes(&compile(&with).unwrap()).unwrap();
+    let words = ["a".repeat(30), "a".repeat(31) + "b", "b".repeat(99), "a".repeat(40) + "x", "c".into()];
+    let of: HashMap<String, u32> = with.tokens.iter().cloned().collect();
+    let order = [0, 1, 0, 4, 3, 2, 2, 3, 1, 0, 4];
+    let text = order.map(|i| words[i].as_str()).join(" ");
+    let expected: Vec<u32> = order.iter().flat_map(|&i| naive(&of, &words[i], 100)).collect();
+    for level in Level::available() {
+        let (found, ..) = ids(&automaton, &[text.as_bytes()], level);
+        assert_eq!(found[1..found.len() - 1], expected, "{}", level.name());
+    }
+}
+
+#[test]
 fn the_word_limit_may_be_larger_than_a_chunk() {
     for limit in [1, 4095, 4096, 5000, 100_000] {
         let tokens = ["a", "##a"].map(String::from).to_vec();
