@@ -1,12 +1,13 @@
-//! A chunk: about 16 KB of normalized text of one document or many, and where its words are.
+//! A chunk: about 32 KB of normalized text of one document or many, and where its words are.
 
 use crate::code_points::{Class, Output};
 use crate::normalizer::BLOCK;
 use crate::simd::{Mask, Simd};
 use crate::utf8;
 
-/// Bytes at which a chunk is full. What a chunk needs then stays in the first-level cache; larger ones gain nothing.
-pub const CHUNK: usize = 16 * 1024;
+/// Bytes at which a chunk is full: enough for the lanes of the walk to be filled most of the time, and so few that what a
+/// chunk needs stays in the nearest caches.
+pub const CHUNK: usize = 32 * 1024;
 /// Room that is always there for one block and what a vector instruction may write or read behind it.
 const SLACK: usize = 1024;
 /// First byte of the pseudo word that stands for a token that was found already; it occurs in no text.
