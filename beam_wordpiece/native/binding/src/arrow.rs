@@ -54,7 +54,11 @@ fn import(object: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
     let array = array.cast::<PyCapsule>()?.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
     // SAFETY: a capsule of this name holds an ArrowSchema (PyCapsule interface), and the tuple keeps it alive.
     let schema = unsafe { schema.as_ref() };
-    // SAFETY: the same for the ArrowArray, which the consumer may move out; `from_raw` leaves a released one behind.
+    // SAFETY: the same for the ArrowArray.
+    if unsafe { array.as_ref() }.is_released() {
+        return Err(invalid(py, "the Arrow array was released: its capsule was used before".to_string()));
+    }
+    // SAFETY: the same; the consumer may move it out, and `from_raw` leaves a released one behind.
     let array = unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) };
     let kind = DataType::try_from(schema).map_err(|error| invalid(py, format!("the Arrow array: {error}")))?;
     if !matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary) {

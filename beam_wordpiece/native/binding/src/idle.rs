@@ -35,6 +35,7 @@ impl Idle {
         }
         out.ids.clear();
         out.ends.clear();
+        (out.unknowns, out.invalid) = (0, 0);
         if let Ok(mut idle) = self.0.try_lock() {
             idle.push(buffers);
         }

@@ -9,6 +9,7 @@ const KEPT: usize = 2;
 /// A buffer of more ids is given back to the system.
 const LARGEST: usize = 1 << 28;
 /// From so many bytes on, memory is asked for in huge pages, and the system may take that of idle buffers.
+#[cfg(target_os = "linux")]
 const LARGE: usize = 1 << 22;
 
 /// Buffers that nobody uses. A lock that is held (by another thread, or for ever in a forked child) only means that a
@@ -25,7 +26,9 @@ impl Pool {
             smallest.map(|i| kept.swap_remove(i))
         });
         fitting.unwrap_or_else(|| {
-            let mut buffer = Vec::with_capacity(expected);
+            let mut buffer = Vec::new();
+            // Only a guess: where the system refuses so much, the buffer grows with what comes.
+            let _ = buffer.try_reserve_exact(expected);
             advise(&mut buffer, Advice::HugePages);
             buffer
         })
@@ -70,6 +73,7 @@ impl Drop for Lent {
 
 /// What the system is told of the memory of a large buffer. It is only advice: where it is not taken nothing changes.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 enum Advice {
     /// Back it with huge pages: far fewer faults when it is first written.
     HugePages,
@@ -77,18 +81,22 @@ enum Advice {
     MayTake,
 }
 
+#[cfg(not(target_os = "linux"))]
+fn advise(_buffer: &mut Vec<u32>, _advice: Advice) {}
+
+#[cfg(target_os = "linux")]
 fn advise(buffer: &mut Vec<u32>, advice: Advice) {
     let bytes = buffer.capacity() * size_of::<u32>();
-    #[cfg(target_os = "linux")]
     if bytes >= LARGE {
-        const PAGE: usize = 4096;
+        // No page is larger on the processors that Linux runs on here, and the system rounds lengths up to whole pages.
+        const PAGE: usize = 1 << 16;
         let advice = match advice {
             Advice::HugePages => libc::MADV_HUGEPAGE,
             Advice::MayTake => libc::MADV_FREE,
         };
         let start = buffer.as_mut_ptr().cast::<u8>();
         let skipped = start.align_offset(PAGE);
-        // SAFETY: the range lies in memory of the buffer. Either advice leaves it readable and writable, and what it held
+        // SAFETY: the range lies in memory of the buffer, also when it is rounded to pages. Either advice leaves it readable and writable, and what it held
         // may only be lost where nothing in it is needed: the buffer is empty.
         unsafe {
             libc::madvise(start.add(skipped).cast(), (bytes - skipped) / PAGE * PAGE, advice);

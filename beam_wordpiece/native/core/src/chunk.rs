@@ -95,6 +95,8 @@ impl Chunk {
 
     #[cold]
     fn grow(&mut self, needed: usize) {
+        // Vectors of places are signed.
+        assert!(needed < 1 << 30, "a chunk has less than a gigabyte");
         let size = (needed * 3 / 2).next_multiple_of(64);
         self.bytes.resize(size, 0);
         // A word has a byte at least.

@@ -9,7 +9,8 @@
 //!   put together by `compile`
 //! - the file: `format`, and `automaton` with `tokens` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
-//!   `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`), and `encoder`, which also merges
+//!   `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`, `walk_log`, `repeats`),
+//!   `merge`; `encoder` runs them
 //! - levels of vector instructions: `simd`
 
 pub mod added;

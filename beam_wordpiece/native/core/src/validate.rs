@@ -19,10 +19,10 @@ pub fn validate_units(units: &[Unit], pops: &[u32], parameters: &Parameters) -> 
     let depth = depths(units, &roots)?;
     let mut checked = HashSet::new();
     for (unit, &own) in units.iter().zip(&depth).filter(|&(_, &depth)| depth != NONE) {
-        let length = validate_pops(Packed(unit.pops), pops, &mut checked)?;
         if unit.failure == NONE {
             continue;
         }
+        let length = validate_pops(Packed(unit.pops), pops, &mut checked)?;
         let target = depth.get(unit.failure as usize).copied().unwrap_or(NONE);
         if target >= own || length == 0 || length > (own - target) as usize {
             return Err("a failure link of the trie leads nowhere".into());

@@ -19,7 +19,7 @@ const SLACK: usize = 64;
 /// The pieces of the words that were not found.
 #[derive(Debug, Default)]
 pub struct Pieces {
-    /// Which words were not found.
+    /// Which words were missed: not found, or found with several pieces.
     pub words: Vec<u32>,
     /// Ids; each word has a stretch of its own, with room for as many pieces as it has bytes and one more. There is
     /// room for a vector behind the last stretch.
@@ -122,7 +122,7 @@ impl Pieces {
                 }
                 let word = &chunk.bytes[start..end];
                 // A character has a byte at least, also a jamo of a syllable: only long words need counting.
-                if word.len() > limit && characters(word, hangul) > limit {
+                if word.len() > limit && word[0] != TOKEN_MARK && characters(word, hangul) > limit {
                     self.ids[first] = tables.parameters.unk_id;
                 } else if word.len() > LONGER_THAN && self.repeats.find(&chunk.bytes, start..end, number) {
                     // The earlier one is walked.

@@ -10,12 +10,15 @@ use crate::simd::lanes::{Lanes, MOST_LANES, Places};
 use crate::trie::NONE;
 use crate::utf8;
 use crate::walk::{Machine, Pieces, Work, walk_each};
-use crate::walk_log::Log;
+use crate::walk_log::{Log, SIZE};
 
 /// Groups that take turns.
 const GROUPS: usize = 4;
 /// Steps from one look at the text to the next.
 const STEPS: usize = 4;
+
+const _: () = assert!(GROUPS * STEPS * MOST_LANES < SIZE, "all groups together fit into half of the log");
+const _: () = assert!(STEPS <= 4, "a lane with ASCII keeps four bytes");
 
 /// How lanes read the characters of their words.
 trait Reader<L: Lanes> {
@@ -185,7 +188,7 @@ fn walk_in_groups<L: Lanes, R: Reader<L>>(lanes: L, machine: &Machine<'_>, piece
             three.turn::<R>(&mut walk, step == STEPS);
             four.turn::<R>(&mut walk, step == STEPS);
         }
-        if walk.log.has_room_for_less_than(GROUPS * STEPS * L::COUNT) {
+        if walk.log.may_overflow_with(GROUPS * STEPS * L::COUNT) {
             walk.log.drain(machine, ids, firsts, counts);
         }
     }

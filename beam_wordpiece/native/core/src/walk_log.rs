@@ -23,7 +23,7 @@ struct Entries {
 }
 
 /// Entries of a kind, a power of two.
-const SIZE: usize = 512;
+pub const SIZE: usize = 512;
 
 impl Entries {
     /// Add the lanes that the bits name. The caller knows that there is room.
@@ -55,9 +55,9 @@ impl Log {
         self.ended.push(lanes, [numbers, ends], bits);
     }
 
-    /// Whether fewer than so many entries are left.
+    /// Whether so many more entries may be too many.
     #[inline(always)]
-    pub fn has_room_for_less_than(&self, entries: usize) -> bool {
+    pub fn may_overflow_with(&self, entries: usize) -> bool {
         self.pops.length.max(self.ended.length) + entries >= SIZE
     }
 

@@ -28,6 +28,8 @@ pub struct Shape {
     pub bucket_bits: u32,
 }
 
+/// Keys of one bucket that are tried at most: more of them never find places together, and trying takes time.
+const MOST_IN_BUCKET: usize = 64;
 /// Bytes behind the displacements, so that four may be read at each.
 pub const DISPLACEMENT_PADDING: usize = 4;
 /// Fewest bits of a slot number: a displacement has 8 and moves a key by the top ones.
@@ -47,7 +49,9 @@ pub struct WordTable<'a, const W: usize> {
 impl<'a, const W: usize> WordTable<'a, W> {
     /// The table over stored parts, once they are known to fit together.
     pub fn new(shape: Shape, slots: &'a [[u64; W]], displacements: &'a [u8]) -> Result<Self, String> {
-        let fits = (MIN_BITS..=28).contains(&shape.bits)
+        // The place of a slot in bytes is a 32-bit number.
+        let fits = shape.bits >= MIN_BITS
+            && shape.bits + (8 * W).ilog2() <= 32
             && shape.bucket_bits <= 28
             && slots.len() == 1 << shape.bits
             && displacements.len() == (1 << shape.bucket_bits) + DISPLACEMENT_PADDING;
@@ -215,7 +219,7 @@ impl<const W: usize> WordTableBuf<W> {
         let mut groups: Vec<&[(u32, usize)]> = buckets.chunk_by(|a, b| a.0 == b.0).collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
         for group in groups {
-            let mut members: Vec<usize> = group.iter().map(|&(_, key)| key).collect();
+            let mut members: Vec<usize> = group.iter().take(MOST_IN_BUCKET).map(|&(_, key)| key).collect();
             while !members.is_empty() {
                 let hashes: Vec<u32> = members.iter().map(|&i| shape.hash(&keys[i].0)).collect();
                 let Some(displacement) = (0..=u8::MAX).find(|&d| fits(&shape, &slots, &hashes, d)) else {

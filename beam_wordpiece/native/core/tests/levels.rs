@@ -197,6 +197,23 @@ fn a_token_is_found_behind_any_character_of_its_block() {
 }
 
 #[test]
+fn tokens_of_the_template_have_no_length() {
+    for (limit, strip) in (0..6).flat_map(|limit| [(limit, false), (limit, true)]) {
+        let switches = [false, strip, true, true];
+        let tokens = vec!["ab".to_string(), "a".into()];
+        // Ids with bytes that begin no character.
+        let mut with = vocabulary(tokens, options(switches, "##", limit), vec![added("[M]", 0x80_C3_FF, 0)]);
+        with.prefix_ids = vec![0xC0_81_E2];
+        let automaton = Automaton::from_bytes(&compile(&with).unwrap()).unwrap();
+        let word = |length: u32, id| if length > limit { 0 } else { id };
+        let expected = [0xC0_81_E2, word(2, 1), 0x80_C3_FF, word(1, 2), 901];
+        for level in Level::available() {
+            assert_eq!(ids(&automaton, &[b"ab [M] a"], level).0, expected, "{limit} {strip} {}", level.name());
+        }
+    }
+}
+
+#[test]
 fn long_words_that_repeat_are_split_every_time() {
     let tokens = ["a", "##a", "##aaa", "##b", "b", "c"].map(String::from).to_vec();
     let with = vocabulary(tokens, options([false; 4], "##", 100), vec![]);

@@ -96,21 +96,9 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn without(self, a: __m256i, b: __m256i) -> __m256i {
-        // SAFETY: see the impl.
-        unsafe { _mm256_andnot_si256(b, a) }
-    }
-
-    #[inline(always)]
     fn min(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: see the impl.
         unsafe { _mm256_min_epu32(a, b) }
-    }
-
-    #[inline(always)]
-    fn max(self, a: __m256i, b: __m256i) -> __m256i {
-        // SAFETY: see the impl.
-        unsafe { _mm256_max_epu32(a, b) }
     }
 
     #[inline(always)]

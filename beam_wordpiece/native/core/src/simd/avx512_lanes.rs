@@ -51,12 +51,6 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn without(self, a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: see the impl.
-        unsafe { _mm512_andnot_si512(b, a) }
-    }
-
-    #[inline(always)]
     fn or(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: see the impl.
         unsafe { _mm512_or_si512(a, b) }
@@ -72,12 +66,6 @@ impl Lanes for Avx512 {
     fn min(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: see the impl.
         unsafe { _mm512_min_epu32(a, b) }
-    }
-
-    #[inline(always)]
-    fn max(self, a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: see the impl.
-        unsafe { _mm512_max_epu32(a, b) }
     }
 
     #[inline(always)]
@@ -206,6 +194,11 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn gather_4(self, bytes: &[u8], places: __m512i) -> __m512i {
+        if cfg!(debug_assertions) {
+            let mut stored = [0; 16];
+            self.store(places, &mut stored);
+            assert!(stored.iter().all(|&place| place < 1 << 31 && place as usize + 4 <= bytes.len()));
+        }
         // SAFETY: see the impl; the caller knows that four bytes are there at every place.
         unsafe { _mm512_i32gather_epi32::<1>(places, bytes.as_ptr().cast()) }
     }

@@ -28,12 +28,8 @@ pub trait Lanes: Copy {
     fn xor(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// Lane-wise difference, without overflow checks.
     fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// The bits of the first that the second does not have.
-    fn without(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// Lane-wise minimum, unsigned.
     fn min(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Lane-wise maximum, unsigned.
-    fn max(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// Both halves of the 64-bit product of each lane, exclusive-or'd.
     fn fold_multiply(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// Sixteen bytes a lane in four parts: the first `lengths` of them, zeros behind. Lengths are below 128.
@@ -73,7 +69,7 @@ pub trait Lanes: Copy {
     /// Four bytes from the place of each lane, little-endian.
     ///
     /// # Safety
-    /// Every place is at most `bytes.len() - 4`.
+    /// Every place is at most `bytes.len() - 4` and below 2^31.
     unsafe fn gather_4(self, bytes: &[u8], places: Self::Vector) -> Self::Vector;
     /// Sixteen bytes from the place of each lane, as four little-endian numbers.
     ///

@@ -1,6 +1,7 @@
 //! Levels of vector instructions, each behind the same operations on blocks of 64 bytes.
 //!
-//! A value of a level's type is the proof that the processor has its instructions: only [`Level::detect`] makes one.
+//! A value of a level's type is the proof that the processor has its instructions: only the `detect` of the type makes
+//! one.
 //! Code that is generic over [`Simd`] is compiled once for each level, inside a function that enables its features.
 
 #[cfg(target_arch = "x86_64")]
@@ -23,7 +24,8 @@ use crate::walk::{Machine, Pieces};
 /// Bit `i` speaks of byte `i` of a block.
 pub type Mask = u64;
 
-/// What the ASCII characters of a block are; bits of other bytes mean nothing.
+/// What the ASCII characters of a block are. Bits of other bytes mean nothing at levels that look these up in blocks;
+/// at the others those of first bytes are as in [`crate::byte_classes::ByteMasks`].
 #[derive(Debug, Clone, Copy)]
 pub struct AsciiMasks {
     /// Parts of words.
@@ -44,7 +46,8 @@ pub struct AsciiMasks {
 pub trait Simd: Copy {
     /// 64 bytes.
     type Block: Copy;
-    /// Whether text beyond ASCII is worth looking up in blocks; otherwise it goes character by character.
+    /// Whether text beyond ASCII is worth looking up in blocks; otherwise masks do its ASCII only, see
+    /// [`crate::mixed`].
     const WIDE: bool;
 
     /// Run code in a function that may use the instructions of the level, so that the operations become part of it.
