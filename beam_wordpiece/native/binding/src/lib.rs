@@ -1,7 +1,7 @@
 //! The compiled module `beam_wordpiece._core`: what Python calls. Types and docstrings are in `_core.pyi`.
 //!
-//! A batch goes through the kernel in one call, without the interpreter's lock, as does a text that is not short. No panic gets out: it would reach
-//! Python as a BaseException, which nobody catches, so it becomes a RuntimeError here.
+//! A batch goes through the kernel in one call, without the interpreter's lock, as does a text that is not short. No
+//! panic gets out: it would reach Python as a BaseException, which nobody catches, so it becomes a RuntimeError here.
 
 mod arrow;
 mod encoding;
@@ -235,8 +235,8 @@ impl Encoder {
         let texts = guard(|| Texts::import(&arrays))??;
         let bytes = texts.bytes();
         let encoded = run(py, || {
-            // Ordinary text has an id for every three to five bytes. What is not written takes no memory; a buffer that is
-            // too small grows, by being moved.
+            // Ordinary text has an id for every three to five bytes. What is not written takes no memory; a buffer that
+            // is too small grows, by being moved.
             let mut out = Encoded { ids: self.pool.take(bytes / 2), ..Encoded::default() };
             self.encode_texts(texts.iter(), &mut out).map(|()| out)
         })?;

@@ -54,7 +54,7 @@ impl Pool {
     pub fn lend(self: &Arc<Pool>, ids: Vec<u32>) -> Buffer {
         let (start, bytes) = (NonNull::from(ids.as_slice()).cast(), size_of_val(ids.as_slice()));
         let lent = Arc::new(Lent { ids, pool: self.clone() });
-        // SAFETY: the bytes are those of `ids`, which `lent` keeps alive and does not change until the buffer is dropped.
+        // SAFETY: the bytes are those of `ids`, which `lent` keeps alive and leaves alone until the buffer is dropped.
         unsafe { Buffer::from_custom_allocation(start, bytes, lent) }
     }
 }
@@ -96,8 +96,8 @@ fn advise(buffer: &mut Vec<u32>, advice: Advice) {
         };
         let start = buffer.as_mut_ptr().cast::<u8>();
         let skipped = start.align_offset(PAGE);
-        // SAFETY: the range lies in memory of the buffer, also when it is rounded to pages. Either advice leaves it readable and writable, and what it held
-        // may only be lost where nothing in it is needed: the buffer is empty.
+        // SAFETY: the range lies in memory of the buffer, also when it is rounded to pages. Either advice leaves it
+        // readable and writable, and what it held may only be lost where nothing in it is needed: the buffer is empty.
         unsafe {
             libc::madvise(start.add(skipped).cast(), (bytes - skipped) / PAGE * PAGE, advice);
         }

@@ -55,7 +55,8 @@ impl Packed {
     }
 }
 
-/// Entries at the end of the pool that no list uses, so that a vector may be loaded from the place of any list.
+/// Entries at the end of the pool that no list uses: as many as a short list has at most, so that a place alone tells
+/// that a list lies in the pool.
 pub const POOL_PADDING: usize = 16;
 /// Units at most, so that the place of each in bytes is a 32-bit number.
 pub const MOST_UNITS: usize = 1 << 28;

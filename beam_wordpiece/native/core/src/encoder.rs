@@ -35,7 +35,8 @@ pub struct Encoded {
     pub invalid: usize,
 }
 
-/// Buffers that are used again from one call to the next. They do not grow with the text.
+/// Buffers that are used again from one call to the next. They do not grow with the text, but
+/// for a run of marks where an added token has some: its order is known only at its end.
 #[derive(Debug, Default)]
 pub struct Workspace {
     chunk: Chunk,

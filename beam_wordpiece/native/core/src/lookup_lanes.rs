@@ -129,7 +129,8 @@ impl<const H: usize> Batch<H> {
             let mut length = lanes.select(too_long, length, lanes.splat(0));
             let mut key = [[lanes.splat(0); 4]; H];
             for (half, parts) in key.iter_mut().enumerate() {
-                // SAFETY: a word begins in the text of the chunk, behind which there are more than 32 bytes.
+                // SAFETY: a word, the open one included, begins in the text of the chunk, behind which there are more
+                // than 32 bytes; padding begins at 0.
                 *parts = unsafe { lanes.gather_16(&bytes[16 * half..], &starts[i..]) };
                 lanes.keep_bytes(parts, length);
                 length = lanes.sub(length, lanes.splat(16));

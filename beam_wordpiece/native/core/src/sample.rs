@@ -53,9 +53,8 @@ impl Counts {
         let mut workspace = Workspace::counting();
         let mut out = Encoded::default();
         loop {
-            let before = out.ends.len();
             encode(automaton, texts.by_ref().take(TEXTS), &options, &mut workspace, &mut out)?;
-            if out.ends.len() == before {
+            if out.ends.is_empty() {
                 return Ok(workspace.counts.unwrap_or_default());
             }
             out.ids.clear();

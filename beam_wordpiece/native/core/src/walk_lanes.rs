@@ -38,7 +38,7 @@ struct Ascii;
 impl<L: Lanes> Reader<L> for Ascii {
     #[inline(always)]
     fn load(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
-        // SAFETY: places are in the text of the chunk or just behind it, where there are readable bytes.
+        // SAFETY: a place is at most four bytes behind the end of a word, behind which there are 64 readable bytes.
         unsafe { walk.lanes.gather_4(walk.machine.bytes, places) }
     }
 
@@ -199,7 +199,7 @@ fn walk_in_groups<L: Lanes, R: Reader<L>>(lanes: L, machine: &Machine<'_>, piece
 #[inline(always)]
 fn characters<L: Lanes>(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
     let (lanes, mask) = (walk.lanes, walk.greatest_code);
-    // SAFETY: places are in the text of the chunk or just behind it, where there are readable bytes.
+    // SAFETY: a place is at most four bytes behind the end of a word, behind which there are 64 readable bytes.
     let bytes = unsafe { lanes.gather_4(walk.machine.bytes, places) };
     let lead = lanes.and(bytes, lanes.splat(0xFF));
     let ascii = lanes.or(lanes.min(lead, mask), lanes.splat(1 << 24));
