@@ -276,6 +276,22 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_crowd_one_bucket_are_left_out() {
+        // The shape of a table for so many keys, and words made to share a bucket of it.
+        let count = 700;
+        let of_any: Vec<([u64; 2], u32)> = (0..count).map(|i| (key(format!("w{i}").as_bytes()), i)).collect();
+        let shape = WordTableBuf::build(&of_any).shape;
+        let words = (0..).map(|i| key::<2>(format!("x{i}").as_bytes()));
+        let crowd = words.filter(|key| shape.bucket(shape.hash(key)) == 0).take(count as usize);
+        let keys: Vec<([u64; 2], u32)> = crowd.zip(0..).collect();
+        let built = WordTableBuf::build(&keys);
+        let table = built.view();
+        let placed = keys.iter().filter(|(key, value)| table.get(key) == Some(*value)).count();
+        assert!((1..=MOST_IN_BUCKET).contains(&placed), "{placed}");
+        assert!(keys.iter().all(|(key, value)| table.get(key).is_none_or(|found| found == *value)));
+    }
+
+    #[test]
     fn keys_are_found_and_others_are_not() {
         let words: Vec<String> = (0..20_000).map(|i| format!("w{}", i * 7)).collect();
         let keys: Vec<([u64; 2], u32)> = words.iter().zip(0..).map(|(w, i)| (key(w.as_bytes()), i)).collect();
