@@ -89,7 +89,7 @@ impl Lookup {
     }
 
     /// Look up the long words in the second table.
-    pub(crate) fn look_up_long(&mut self, tables: &Tables<'_>, chunk: &Chunk, count: usize) {
+    fn look_up_long(&mut self, tables: &Tables<'_>, chunk: &Chunk, count: usize) {
         for &word in &self.long[..count] {
             let word = word as usize;
             let (start, end) = (chunk.starts[word] as usize, chunk.ends[word] as usize);

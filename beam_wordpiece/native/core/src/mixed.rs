@@ -4,28 +4,20 @@
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, WordMasks};
 use crate::code_points::{Action, Class, Output};
-use crate::normalizer::{BLOCK, lowest};
-use crate::simd::{AsciiMasks, Mask, Simd};
+use crate::normalizer::{BLOCK, Block, lowest};
+use crate::simd::{Mask, Simd};
 use crate::utf8;
 
 /// Bytes of the longest character.
 const LONGEST: usize = 4;
 
-/// A block of `length` bytes in whose ASCII nothing is slow; gives the bytes that were consumed, up to the first
-/// character that has to be done by itself. `non_ascii` has a bit for each byte that is not ASCII.
+/// A block in whose ASCII nothing is slow; gives the bytes that were consumed, up to the first character that has to be
+/// done by itself.
 #[inline(always)]
-pub fn mixed_block<S: Simd>(
-    simd: S,
-    tables: &Tables<'_>,
-    block: S::Block,
-    ascii: &AsciiMasks,
-    non_ascii: Mask,
-    length: usize,
-    chunk: &mut Chunk,
-) -> usize {
-    let mut mixed = MixedBlock::new(simd, tables, block, ascii, non_ascii, length);
-    let rest = mixed.uniform(simd, block, ascii, non_ascii & lowest(length));
-    let done = mixed.run(tables, rest, length);
+pub fn mixed_block<S: Simd>(simd: S, tables: &Tables<'_>, block: &Block<S>, chunk: &mut Chunk) -> usize {
+    let mut mixed = MixedBlock::new(simd, tables, block);
+    let rest = mixed.uniform(simd, block);
+    let done = mixed.run(tables, rest, block.length);
     mixed.masks.keep &= lowest(done);
     let bytes = mixed.bytes.first_chunk().expect("a block and more");
     chunk.emit(simd, simd.load(bytes), mixed.masks);
@@ -42,17 +34,10 @@ struct MixedBlock {
 impl MixedBlock {
     /// All that there is to do for the ASCII characters.
     #[inline(always)]
-    fn new<S: Simd>(
-        simd: S,
-        tables: &Tables<'_>,
-        block: S::Block,
-        ascii: &AsciiMasks,
-        non_ascii: Mask,
-        length: usize,
-    ) -> MixedBlock {
+    fn new<S: Simd>(simd: S, tables: &Tables<'_>, block: &Block<S>) -> MixedBlock {
+        let Block { ascii, non_ascii, length, .. } = *block;
         let mut bytes = [0; BLOCK + LONGEST];
-        let cased = simd.change_case(block, tables.blocks.case_bit);
-        simd.store(cased, bytes.first_chunk_mut().expect("a block and more"));
+        simd.store(block.cased(simd, tables), bytes.first_chunk_mut().expect("a block and more"));
         bytes[length..].fill(0);
         let isolated = ascii.isolated & !non_ascii;
         let masks = WordMasks {
@@ -64,16 +49,17 @@ impl MixedBlock {
         MixedBlock { bytes, masks }
     }
 
-    /// Do the characters whose first byte says enough, all at once; gives the bytes that are left. `inside` are those
-    /// beyond ASCII.
+    /// Do the characters whose first byte says enough, all at once; gives the bytes beyond ASCII that
+    /// are left.
     #[inline(always)]
-    fn uniform<S: Simd>(&mut self, simd: S, block: S::Block, ascii: &AsciiMasks, inside: Mask) -> Mask {
+    fn uniform<S: Simd>(&mut self, simd: S, block: &Block<S>) -> Mask {
+        let (ascii, inside) = (block.ascii, block.non_ascii & lowest(block.length));
         let leads = (ascii.word | ascii.isolated) & inside;
         if leads == 0 {
             return inside;
         }
-        let continuation = inside & !simd.has(block, 0x40);
-        let three_bytes = simd.has(block, 0x20);
+        let continuation = inside & !simd.has(block.bytes, 0x40);
+        let three_bytes = simd.has(block.bytes, 0x20);
         let two = leads & !three_bytes & continuation >> 1;
         let three = leads & three_bytes & continuation >> 1 & continuation >> 2;
         let isolated = ascii.isolated & (two | three);

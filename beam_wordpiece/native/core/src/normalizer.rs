@@ -95,12 +95,15 @@ pub fn normalize<S: Simd>(
 }
 
 /// The next 64 bytes of a text, or what is left of it.
-struct Block<S: Simd> {
-    bytes: S::Block,
+pub struct Block<S: Simd> {
+    /// The bytes, zeros behind the end of the text.
+    pub bytes: S::Block,
     /// How many of the bytes are to be looked at.
-    length: usize,
-    non_ascii: Mask,
-    ascii: AsciiMasks,
+    pub length: usize,
+    /// Which bytes are not ASCII.
+    pub non_ascii: Mask,
+    /// What the others are.
+    pub ascii: AsciiMasks,
 }
 
 impl<S: Simd> Block<S> {
@@ -122,7 +125,7 @@ impl<S: Simd> Block<S> {
 
     /// The bytes in the case that is wanted.
     #[inline(always)]
-    fn cased(&self, simd: S, tables: &Tables<'_>) -> S::Block {
+    pub fn cased(&self, simd: S, tables: &Tables<'_>) -> S::Block {
         simd.change_case(self.bytes, tables.blocks.case_bit)
     }
 
@@ -159,9 +162,9 @@ impl<S: Simd> Block<S> {
         let done = if slow {
             0
         } else if S::WIDE {
-            wide_block(simd, tables, rest, self.bytes, self.length, chunk)
+            wide_block(simd, tables, rest, self, chunk)
         } else {
-            mixed_block(simd, tables, self.bytes, &self.ascii, self.non_ascii, self.length, chunk)
+            mixed_block(simd, tables, self, chunk)
         };
         if done == 0 {
             character_block(tables, text, self.length, position, chunk);

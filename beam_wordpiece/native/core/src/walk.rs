@@ -4,6 +4,7 @@ use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::double_array::{Packed, ROOT_UNIT};
 use crate::lookup::Lookup;
+use crate::merge::MARGIN;
 use crate::repeats::{LONGER_THAN, Repeats};
 use crate::several::{self, COPIED};
 use crate::simd::Simd;
@@ -13,16 +14,17 @@ use crate::utf8;
 use crate::walk_log::Log;
 use std::ops::Range;
 
-/// Bytes behind the text that decoding may look at, at least.
+/// Bytes behind the text that decoding may look at, at least, and ids behind the last pieces.
 const SLACK: usize = 64;
+const _: () = assert!(MARGIN + COPIED <= SLACK, "pieces are copied in blocks, into a stretch and out of it");
 
-/// The pieces of the words that were not found.
+/// The pieces of the words that were missed.
 #[derive(Debug, Default)]
 pub struct Pieces {
     /// Which words were missed: not found, or found with several pieces.
     pub words: Vec<u32>,
     /// Ids; each word has a stretch of its own, with room for as many pieces as it has bytes and one more. There is
-    /// room for a vector behind the last stretch.
+    /// room for [`MARGIN`] more behind the last stretch.
     pub ids: Vec<u32>,
     /// Where the stretch of each word begins.
     pub firsts: Vec<u32>,
@@ -46,7 +48,7 @@ pub struct Work {
     pub starts: Vec<u32>,
     /// End in the buffer.
     pub ends: Vec<u32>,
-    /// Which of the words that were not found it is.
+    /// Which of the missed words it is.
     pub numbers: Vec<u32>,
     /// Where its pieces go.
     pub targets: Vec<u32>,

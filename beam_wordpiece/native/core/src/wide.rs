@@ -4,21 +4,14 @@ use crate::automaton::Tables;
 use crate::blocks::{ISOLATED, MIXED, NO_BYTE, Page, SLOW, THREE_BYTE_PAGES, WORD};
 use crate::chunk::{Chunk, WordMasks};
 use crate::code_points::{Action, Class};
-use crate::normalizer::{BLOCK, lowest};
+use crate::normalizer::{BLOCK, Block, lowest};
 use crate::simd::{Mask, Simd};
 use crate::utf8;
 
 /// A block with characters beyond ASCII; gives the bytes that were consumed, or 0 where it has to go character-wise.
 #[inline(always)]
-pub fn wide_block<S: Simd>(
-    simd: S,
-    tables: &Tables<'_>,
-    rest: &[u8],
-    block: S::Block,
-    length: usize,
-    chunk: &mut Chunk,
-) -> usize {
-    let Some(shape) = Utf8Shape::check(simd, block, length) else {
+pub fn wide_block<S: Simd>(simd: S, tables: &Tables<'_>, rest: &[u8], block: &Block<S>, chunk: &mut Chunk) -> usize {
+    let Some(shape) = Utf8Shape::check(simd, block.bytes, block.length) else {
         return 0;
     };
     let mut wide = WideBlock::new(simd, tables, rest, block, &shape);
@@ -57,16 +50,16 @@ struct WideBlock<'a, S: Simd> {
 
 impl<'a, S: Simd> WideBlock<'a, S> {
     #[inline(always)]
-    fn new(simd: S, tables: &'a Tables<'a>, rest: &'a [u8], block: S::Block, shape: &Utf8Shape<S::Block>) -> Self {
+    fn new(simd: S, tables: &'a Tables<'a>, rest: &'a [u8], block: &Block<S>, shape: &Utf8Shape<S::Block>) -> Self {
         let inside = lowest(shape.length);
-        let ascii_bytes = inside & !simd.non_ascii(block);
-        let ascii = simd.classify_ascii(tables.blocks, block);
+        let ascii_bytes = inside & !block.non_ascii;
+        let ascii = &block.ascii;
         WideBlock {
             simd,
             tables,
             rest,
-            block,
-            bytes: simd.change_case(block, tables.blocks.case_bit),
+            block: block.bytes,
+            bytes: block.cased(simd, tables),
             flags: simd.splat(0),
             word: ascii.word & ascii_bytes,
             first: ascii.isolated & ascii_bytes,
