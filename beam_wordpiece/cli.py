@@ -16,9 +16,10 @@ from typing import IO, Any
 import pyarrow as pa
 
 from beam_wordpiece.automaton import Automaton
-from beam_wordpiece.config import ERRORS, FileSettings, add_option_flags, option_values
+from beam_wordpiece.config import FileSettings, add_option_flags, option_values
 from beam_wordpiece.errors import ConfigError, TextError, VocabularyWarning, WordPieceError
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
+from beam_wordpiece.settings import ERRORS
 from beam_wordpiece.tokenizer import Encoding, Tokenizer
 
 # What an automaton file begins with.

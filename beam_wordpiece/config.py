@@ -1,8 +1,8 @@
 """What the YAML file of a job, and the flags of its command, may say; checked strictly.
 
-One table, `SETTINGS`, gives each value its name, its kind and its help. The file uses the name (`text_column: body`),
-the command line the same name with hyphens (`--text-column body`), and a flag wins over the file. Unknown names, values
-of the wrong kind and missing values are a `ConfigError` that says what was meant. No Beam in here.
+The file uses the names of the table in `settings.py` (`text_column: body`), the command line the same with hyphens
+(`--text-column body`), and a flag wins over the file. Unknown names, values of the wrong kind and missing values are a
+`ConfigError` that says what was meant. No Beam in here.
 """
 
 from __future__ import annotations
@@ -10,121 +10,17 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from beam_wordpiece.checks import is_text
 from beam_wordpiece.errors import ConfigError
+from beam_wordpiece.settings import OPTIONS, SETTINGS, Setting
 
-# What can be done about text that is not UTF-8, and about a vocab.txt that probably means something else.
-ERRORS = ("replace", "error")
-DOUBTFUL_LINES = ("error", "warn")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One value of a job.
-
-    `kind` is one of "text", "texts" (one text or a list of them), "boolean" and "number" (whole, from `least` up).
-    `choices` are the texts allowed, all when empty. `nullable`: may be null, in the file and as a flag.
-    """
-
-    name: str
-    kind: str
-    help: str
-    choices: tuple[str, ...] = ()
-    nullable: bool = False
-    least: int = 0
-
-    @property
-    def flag(self) -> str:
-        """The flag of the command line."""
-        return "--" + self.name.replace("_", "-")
-
-
-SETTINGS = (
-    Setting(
-        "input",
-        "texts",
-        "the Parquet files to read: paths or globs (*, ?, [..] within a name, ** for any folders); quote a glob",
-    ),
-    Setting(
-        "output", "text", "the folder to write to; an output is named after its input, from the glob's fixed part on"
-    ),
-    Setting(
-        "tokenizer",
-        "text",
-        "a vocab.txt, a tokenizer.json, a local folder with a tokenizer in it, or an automaton (.bwp) compiled earlier",
-    ),
-    Setting("text_column", "text", "the column to tokenize; a field of a struct is a.b (default: text)"),
-    Setting(
-        "id_column",
-        "text",
-        "the column that names a document: always passed through, and named in the message about a bad row",
-        nullable=True,
-    ),
-    Setting(
-        "columns",
-        "texts",
-        "the columns to pass through beside input_ids (default: every column but the text)",
-        nullable=True,
-    ),
-    Setting("keep_text", "boolean", "pass the text through too, beside input_ids (default: false)"),
-    Setting(
-        "add_special_tokens", "boolean", "put what the tokenizer asks for around each document, such as [CLS] and [SEP]"
-    ),
-    Setting(
-        "errors",
-        "text",
-        "text that is not UTF-8: 'replace' reads each bad part as U+FFFD (default), 'error' refuses the file",
-        choices=ERRORS,
-    ),
-    Setting(
-        "existing",
-        "text",
-        "an output that is there: 'resume' keeps it if the same would be written again (default), 'overwrite' "
-        "writes all again, 'error' stops",
-        choices=("resume", "overwrite", "error"),
-    ),
-    Setting(
-        "encoding",
-        "text",
-        "the Parquet encoding of input_ids: 'byte_stream_split' is small and quick (default) and wants a reader such "
-        "as pyarrow 16.1, DuckDB 2.0 or polars 1.20; 'dictionary' is for older ones and for Spark, 'plain' for any",
-        choices=("byte_stream_split", "dictionary", "plain"),
-    ),
-    Setting(
-        "compression",
-        "text",
-        "the Parquet compression (default: zstd)",
-        choices=("zstd", "snappy", "gzip", "lz4", "brotli", "none"),
-    ),
-    Setting(
-        "row_group_mb", "number", "how large a row group of the output may grow in memory, in MB (default: 32)", least=1
-    ),
-)
-
-# HF's names. What they mean, and which values hold together, is checked where the vocabulary is read.
-OPTIONS = (
-    Setting("lowercase", "boolean", "lower-case the text"),
-    Setting("strip_accents", "boolean", "remove accents; null does as lowercase says", nullable=True),
-    Setting("clean_text", "boolean", "delete control characters and turn white space into spaces"),
-    Setting("handle_chinese_chars", "boolean", "put spaces around CJK characters"),
-    Setting("unk_token", "text", "the token of a word that cannot be split"),
-    Setting("continuing_subword_prefix", "text", "what marks a token inside a word, such as ##"),
-    Setting("max_input_chars_per_word", "number", "longer words, in characters, are the unknown token"),
-    Setting("profile", "text", "whose behaviour is followed"),
-    Setting("truncation", "boolean", "false leaves out the truncation that a tokenizer.json asks for"),
-    Setting("padding", "boolean", "false leaves out the padding that a tokenizer.json asks for"),
-    Setting(
-        "doubtful_lines",
-        "text",
-        "a vocab.txt with blank or equal lines, white space at the end of a line, CRLF or a byte order mark: 'error' "
-        "refuses it (default), 'warn' reads it as HuggingFace does",
-        choices=DOUBTFUL_LINES,
-    ),
-)
+# A character of two bytes can become three, and each of them a token: the ids of such a text still fit into one list.
+MAX_DOCUMENT_MB = 1024
 
 _REQUIRED = ("input", "output", "tokenizer")
 
@@ -137,6 +33,13 @@ class FileSettings:
     id_column: str | None = None
     columns: tuple[str, ...] | None = None
     keep_text: bool = False
+    format: str = "auto"
+    document_column: str | None = None
+    chunk_column: str | None = None
+    documents: str = "line"
+    separator: str | None = None
+    rows: str = "documents"
+    max_document_mb: int = 256
     add_special_tokens: bool = True
     errors: str = "replace"
     existing: str = "resume"
@@ -151,6 +54,7 @@ class FileSettings:
                 value = getattr(self, item.name)
                 as_in_file = list(value) if isinstance(value, tuple) else value
                 object.__setattr__(self, item.name, _check_value(known[item.name], as_in_file, type(self).__name__))
+        _check_documents(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +133,39 @@ def option_values(namespace: argparse.Namespace) -> dict[str, Any]:
     return _check(values, OPTIONS, "the command line", ())
 
 
+def _check_documents(settings: FileSettings) -> None:
+    """Refuse settings of documents in pieces that contradict each other. Raises ConfigError."""
+    columns = [settings.text_column, settings.document_column, settings.chunk_column]
+    named = [name for name in columns if name is not None]
+    kept = settings.keep_text or settings.text_column in (settings.columns or ())
+    wrong = {
+        "chunk_column numbers the pieces of documents; say with document_column which document they are of": (
+            settings.chunk_column is not None and settings.document_column is None
+        ),
+        "text_column, document_column and chunk_column have to be different columns": len(set(named)) < len(named),
+        "document_column is for Parquet, and `format` is text; leave one of them out": (
+            settings.document_column is not None and settings.format == "text"
+        ),
+        "the text of several rows is not put together; leave it out (keep_text, columns), or set `rows` to chunks": (
+            settings.document_column is not None and settings.rows == "documents" and kept
+        ),
+        "`documents` is separator, and `separator` does not say which; give a text that is not empty": (
+            settings.documents == "separator" and not settings.separator
+        ),
+        "there is a separator, and `documents` is not separator; set it, or leave the separator out": (
+            settings.documents != "separator" and settings.separator is not None
+        ),
+        f"max_document_mb has to be {MAX_DOCUMENT_MB} at most, so that a row can hold the ids": (
+            settings.max_document_mb > MAX_DOCUMENT_MB
+        ),
+    }
+    for sentence, holds in wrong.items():
+        if holds:
+            raise ConfigError(f"{type(settings).__name__}: {sentence}.")
+
+
 _WORDS = {"true": True, "false": False, "null": None}
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}
 
 
 def _from_flag(setting: Setting, value: Any) -> Any:
@@ -240,7 +176,14 @@ def _from_flag(setting: Setting, value: Any) -> Any:
         return _WORDS.get(value, value)
     if setting.kind == "number" and value.isascii() and value.isdigit():
         return int(value)
-    return value
+    return re.sub(r"\\(.?)", lambda escape: _unescaped(setting, escape), value) if setting.escapes else value
+
+
+def _unescaped(setting: Setting, escape: re.Match[str]) -> str:
+    if escape[1] not in _ESCAPES:
+        known = ", ".join("\\" + letter for letter in _ESCAPES)
+        raise ConfigError(f"the command line: {setting.name} has {escape[0]!r}; the escapes are {known}.")
+    return _ESCAPES[escape[1]]
 
 
 def _read_yaml(path: str) -> Any:

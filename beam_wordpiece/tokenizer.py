@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from beam_wordpiece import _core
 from beam_wordpiece.arrow_text import Texts, import_texts, spread, total
 from beam_wordpiece.automaton import Automaton
-from beam_wordpiece.config import ERRORS
 from beam_wordpiece.errors import ConfigError, InputError, TextError
+from beam_wordpiece.settings import ERRORS
 
 # What HF's WordPiece decoder replaces in every token when it cleans up, in this order.
 CLEANUP = (

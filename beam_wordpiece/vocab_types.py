@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from beam_wordpiece.checks import is_text
-from beam_wordpiece.config import DOUBTFUL_LINES
 from beam_wordpiece.errors import ConfigError, VocabularyError
+from beam_wordpiece.settings import DOUBTFUL_LINES
 
 # The compiled automaton keeps an id in 28 bits; the other bits of the word are flags.
 ID_LIMIT = 1 << 28

@@ -16,8 +16,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from beam_wordpiece import errors
-from beam_wordpiece.config import OPTIONS, SETTINGS, did_you_mean
+from beam_wordpiece.config import did_you_mean
 from beam_wordpiece.errors import ConfigError, InputError, VocabularyWarning, WordPieceError
+from beam_wordpiece.settings import OPTIONS, SETTINGS
 
 if TYPE_CHECKING:
     from apache_beam.options.pipeline_options import PipelineOptions

@@ -10,7 +10,7 @@ import pytest
 
 import beam_wordpiece as bw
 from beam_wordpiece.cli import main
-from beam_wordpiece.config import OPTIONS
+from beam_wordpiece.settings import OPTIONS
 from tests import oracle, small
 
 ROOT = Path(__file__).resolve().parents[1]

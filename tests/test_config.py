@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from beam_wordpiece.config import OPTIONS, SETTINGS, FileSettings, JobConfig, add_flags, flag_values, load_config
+from beam_wordpiece.config import FileSettings, JobConfig, add_flags, flag_values, load_config
 from beam_wordpiece.errors import ConfigError
+from beam_wordpiece.settings import OPTIONS, SETTINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 WHOLE = """\
@@ -22,6 +23,13 @@ text_column: a.b
 id_column: doc_id
 columns: [doc_id, n]
 keep_text: true
+format: auto
+document_column: doc_id
+chunk_column: n
+documents: separator
+separator: "\\n\\n"
+rows: chunks
+max_document_mb: 100
 add_special_tokens: false
 errors: error
 existing: overwrite
@@ -59,6 +67,13 @@ def test_every_value_of_a_file_arrives(tmp_path: Path) -> None:
         id_column="doc_id",
         columns=("doc_id", "n"),
         keep_text=True,
+        format="auto",
+        document_column="doc_id",
+        chunk_column="n",
+        documents="separator",
+        separator="\n\n",
+        rows="chunks",
+        max_document_mb=100,
         add_special_tokens=False,
         errors="error",
         existing="overwrite",
@@ -87,7 +102,9 @@ def test_a_flag_for_every_value_wins_over_the_file(tmp_path: Path) -> None:
         *("--input", "x.parquet", "y.parquet", "--output", "o", "--tokenizer", "t.bwp", "--text-column", "body"),
         *("--id-column", "null", "--columns", "--keep-text", "false", "--add-special-tokens", "true"),
         *("--errors", "replace", "--existing", "error", "--encoding", "plain", "--compression", "none"),
-        *("--row-group-mb", "64", "--lowercase", "true", "--unk-token", "<unk>"),
+        *("--row-group-mb", "64", "--lowercase", "true", "--unk-token", "<unk>", "--format", "parquet"),
+        *("--document-column", "a", "--chunk-column", "b", "--documents", "separator", "--separator", r"\n\\\t|\r"),
+        *("--rows", "documents", "--max-document-mb", "7"),
         *("--doubtful-lines", "warn"),
     )
     config = load_config(write(tmp_path, WHOLE), given)
@@ -102,6 +119,7 @@ def test_a_flag_for_every_value_wins_over_the_file(tmp_path: Path) -> None:
         "doubtful_lines": "warn",
     }
     assert {setting.name for setting in SETTINGS} <= given.keys()
+    assert config.separator == "\n\\\t|\r"
 
 
 def test_flags_alone_are_enough() -> None:
@@ -121,6 +139,9 @@ def test_flags_alone_are_enough() -> None:
         ("options: {max_input_chars_per_word: -1}", "a whole number from 0 up, not -1"),
         ("text_column: no", "text_column has to be a text, not false"),
         ("text_column: null", "text_column has to be a text, not nothing"),
+        ("rows: words", "rows has to be one of documents, chunks, not 'words'"),
+        ("documents: page", "documents has to be one of line, separator, file, not 'page'"),
+        ("format: csv", "format has to be one of auto, parquet, text, not 'csv'"),
         ("columns: [a, 3]", "columns has to be a text or a list of texts, not a list"),
         ("keep_text: yes please", "keep_text has to be true or false, not 'yes please'"),
         ("row_group_mb: 0", "row_group_mb has to be a whole number from 1 up, not 0"),
@@ -169,6 +190,32 @@ def test_settings_made_in_python_are_checked_too() -> None:
         FileSettings(errors="ignore")
     with pytest.raises(ConfigError, match="row_group_mb has to be a whole number"):
         FileSettings(row_group_mb=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"chunk_column": "n"}, "chunk_column numbers the pieces .* say with document_column"),
+        ({"document_column": "text"}, "have to be different columns"),
+        ({"document_column": "d", "chunk_column": "d"}, "have to be different columns"),
+        ({"document_column": "d", "format": "text"}, "document_column is for Parquet, and `format` is text"),
+        ({"document_column": "d", "keep_text": True}, "the text of several rows is not put together"),
+        ({"document_column": "d", "columns": ("n", "text")}, "the text of several rows is not put together"),
+        ({"documents": "separator"}, "`separator` does not say which"),
+        ({"documents": "separator", "separator": ""}, "`separator` does not say which"),
+        ({"separator": "|"}, "there is a separator, and `documents` is not separator"),
+        ({"max_document_mb": 1025}, "max_document_mb has to be 1024 at most"),
+    ],
+)
+def test_settings_that_contradict_each_other(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        FileSettings(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("separator", [r"a\x", "a\\"])
+def test_an_escape_that_is_none(separator: str) -> None:
+    with pytest.raises(ConfigError, match=r"separator has '\\\\x?'; the escapes are \\n, \\r, \\t, \\\\\."):
+        flags("--separator", separator)
 
 
 def test_the_table_of_settings_and_the_fields_are_the_same() -> None:

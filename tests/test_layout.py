@@ -12,11 +12,12 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS: list[set[str]] = [
     {"errors"},
     {"checks", "files"},
-    {"config"},
+    {"settings", "config"},
     {"json_file", "vocab_types", "tokenizer_json", "tokenizer_folder", "vocab"},
     {"arrow_text"},
     {"automaton"},
     {"tokenizer"},
+    {"stream"},
     {"parquet", "parquet_writer", "storage", "io", "transforms"},
     {"cli"},
 ]
