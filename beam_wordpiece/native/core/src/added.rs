@@ -40,17 +40,24 @@ pub struct Hit {
 pub struct TokenInText {
     /// Its id.
     pub id: u32,
-    /// The text before the token ends here (`lstrip`).
+    /// First byte of its content.
     pub start: usize,
-    /// The text after the token begins here (`rstrip`).
-    pub resume: usize,
+    /// End of its content.
+    pub end: usize,
+    /// It takes the white space before it.
+    pub lstrip: bool,
+    /// It takes the white space after it.
+    pub rstrip: bool,
 }
 
-/// A search through one text that goes on where it was; every byte is looked at once, whatever the tokens are.
+/// A search through one text, which may come in parts, that goes on where it was; every byte is looked at once, whatever
+/// the tokens are.
 #[derive(Debug, Default)]
 pub struct Search {
     /// No token begins before this byte.
-    from: usize,
+    pub from: usize,
+    /// The character before the part is a word character.
+    pub after_word: bool,
     /// What was found at or after `from`, once that is known.
     next: Option<Option<Hit>>,
 }
@@ -66,18 +73,9 @@ impl Search {
     pub fn token(&mut self, pass: &Pass, text: &[u8], first: usize, end: usize) -> Option<TokenInText> {
         while let Some(hit) = self.hit(pass, text, first).filter(|hit| hit.start < end) {
             (self.from, self.next) = (hit.end, None);
-            if let Some(mut token) = pass.judge(text, hit, None) {
-                // Another one may begin in the white space that this one takes.
-                while token.resume > self.from
-                    && let Some(hit) = self.hit(pass, text, self.from).filter(|hit| hit.start < token.resume)
-                {
-                    if pass.judge(text, hit, None).is_some() {
-                        token.resume = hit.start;
-                        break;
-                    }
-                    (self.from, self.next) = (hit.end, None);
-                }
-                return Some(token);
+            let token = pass.judge(text, hit, self.after_word);
+            if token.is_some() {
+                return token;
             }
         }
         None
@@ -86,6 +84,14 @@ impl Search {
     fn hit(&mut self, pass: &Pass, text: &[u8], first: usize) -> Option<Hit> {
         let from = first.max(self.from);
         *self.next.get_or_insert_with(|| pass.next(text, from))
+    }
+
+    /// The first `done` bytes of the text are done with: the next part begins behind them.
+    pub fn advance(&mut self, pass: &Pass, text: &[u8], done: usize) {
+        if done > 0 && pass.has_single_word {
+            self.after_word = pass.ends_with_word(&text[..done]);
+        }
+        (self.from, self.next) = (self.from.saturating_sub(done), None);
     }
 }
 
@@ -100,6 +106,12 @@ pub struct Pass {
     pub has_marks: bool,
     /// Some content has U+FFFD, as which invalid bytes are read.
     pub has_replacement: bool,
+    /// Some token must not touch a word.
+    pub has_single_word: bool,
+    /// Some token takes the white space before it.
+    pub has_lstrip: bool,
+    /// What is looked for, in order.
+    sorted: Vec<Vec<u8>>,
     first_bytes: FirstBytes,
     tables: &'static Tables,
 }
@@ -200,7 +212,22 @@ impl Pass {
         let finder = if patterns.is_empty() { None } else { Some(build()) };
         let finder = finder.transpose().map_err(|error| Error::Vocabulary(format!("the added tokens: {error}")))?;
         let has_replacement = tokens.iter().any(|token| token.content.contains(char::REPLACEMENT_CHARACTER));
-        Ok(Pass { finder, tokens, longest, has_marks, has_replacement, first_bytes, tables })
+        let [has_single_word, has_lstrip] = [|token: &AddedToken| token.single_word, |token: &AddedToken| token.lstrip]
+            .map(|has| tokens.iter().any(has));
+        let mut sorted = patterns;
+        sorted.sort();
+        Ok(Pass {
+            finder,
+            tokens,
+            longest,
+            has_marks,
+            has_replacement,
+            has_single_word,
+            has_lstrip,
+            sorted,
+            first_bytes,
+            tables,
+        })
     }
 
     /// Whether there is no token.
@@ -214,26 +241,58 @@ impl Pass {
         Some(Hit { token: found.pattern().as_usize(), start: found.start(), end: found.end() })
     }
 
-    /// The token, unless it touches a word and must not. `before`: the character before is a word character, for
-    /// callers whose `text` does not hold it; otherwise it is looked up. The end of `text` counts as the end.
-    pub fn judge(&self, text: &[u8], hit: Hit, before: Option<bool>) -> Option<TokenInText> {
-        let token = &self.tokens[hit.token];
-        let touches = |c: Option<u32>| c.is_some_and(|c| self.tables.word_character.contains(c));
-        if token.single_word {
-            let before = before.unwrap_or_else(|| touches(character_before(text, hit.start)));
-            if before || touches(character_after(text, hit.end)) {
+    /// The token, unless it touches a word and must not. `after_word`: the character before `text` is a word character. The
+    /// end of `text` counts as the end.
+    pub fn judge(&self, text: &[u8], hit: Hit, after_word: bool) -> Option<TokenInText> {
+        let &AddedToken { id, single_word, lstrip, rstrip, .. } = &self.tokens[hit.token];
+        if single_word {
+            let before = if hit.start == 0 { after_word } else { self.ends_with_word(&text[..hit.start]) };
+            let after = character_after(text, hit.end);
+            if before || after.is_some_and(|c| self.tables.word_character.contains(c)) {
                 return None;
             }
         }
-        let space = |c: Option<u32>| c.is_some_and(|c| self.tables.space_character.contains(c));
-        let (mut start, mut resume) = (hit.start, hit.end);
-        while token.lstrip && space(character_before(text, start)) {
-            start -= utf8::encode(character_before(text, start).unwrap_or_default()).1;
+        Some(TokenInText { id, start: hit.start, end: hit.end, lstrip, rstrip })
+    }
+
+    /// Where what is undecided begins in a text that goes on: a token that is cut off, the character behind one that must
+    /// not touch a word, a character that is cut off. No token begins before `from`. Tokens that begin before that place
+    /// are the same whatever comes.
+    pub fn decided(&self, text: &[u8], mut from: usize) -> usize {
+        let whole = text.len() - utf8::cut_off(text);
+        loop {
+            let end = self.cut_off(text, from).unwrap_or(whole);
+            let Some(hit) = self.next(text, from).filter(|hit| hit.start < end) else {
+                return end;
+            };
+            if self.tokens[hit.token].single_word && hit.end >= whole {
+                return hit.start;
+            }
+            from = hit.end;
         }
-        while token.rstrip && space(character_after(text, resume)) {
-            resume += utf8::decode(text, resume).1;
-        }
-        Some(TokenInText { id: token.id, start, resume })
+    }
+
+    /// Where a token begins that the end of the text cuts off, the first of them from `from` on.
+    fn cut_off(&self, text: &[u8], from: usize) -> Option<usize> {
+        let from = from.max((text.len() + 1).saturating_sub(self.longest));
+        (from..text.len()).find(|&at| {
+            let rest = &text[at..];
+            // Those that begin with the rest stand behind it, next to each other.
+            let place = self.sorted.partition_point(|content| content.as_slice() <= rest);
+            self.first_bytes.contains(rest[0])
+                && self.sorted.get(place).is_some_and(|content| content.starts_with(rest))
+        })
+    }
+
+    /// Bytes at the end of a text that goes on within which something may be undecided: a token that is cut off, or the
+    /// character behind one.
+    pub fn reach(&self) -> usize {
+        self.longest + 2 * 4
+    }
+
+    /// Whether a character is white space, as `lstrip` and `rstrip` take it.
+    pub fn is_space(&self, c: u32) -> bool {
+        self.tables.space_character.contains(c)
     }
 
     /// Whether the last character of this text is a word character.

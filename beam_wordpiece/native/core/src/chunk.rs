@@ -218,6 +218,22 @@ impl Chunk {
         self.ended += 1;
     }
 
+    /// Begin with a word that an earlier part of the text left open, or with nothing.
+    pub fn resume(&mut self, word: &[u8]) {
+        self.clear();
+        if !word.is_empty() {
+            self.reserve(word.len());
+            self.bytes[..word.len()].copy_from_slice(word);
+            self.starts[0] = 0;
+            (self.len, self.carried, self.begun, self.in_word) = (word.len(), word.len(), 1, 1);
+        }
+    }
+
+    /// The word that is open when the complete ones were forgotten.
+    pub fn open_word(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
     /// Forget the complete words (all that have ended) and move the open one to the beginning. Of one that is longer
     /// than `longest_word` bytes only so much is kept as shows that it is too long.
     pub fn carry_open_word(&mut self, longest_word: usize) {

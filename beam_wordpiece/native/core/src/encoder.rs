@@ -1,14 +1,15 @@
-//! Texts in, ids out: the passes, chunk by chunk, over documents of any length.
+//! Texts in, ids out: the passes, chunk by chunk, over documents of any length, whole or in parts.
 
 use crate::automaton::{Automaton, Tables};
 use crate::chunk::Chunk;
+use crate::document::Document;
 use crate::error::Error;
-use crate::exact::Exact;
 use crate::lookup::Lookup;
 use crate::merge::{MARGIN, merge};
-use crate::normalizer::{Position, Stop, normalize};
+use crate::normalizer::{Stop, finish, normalize};
 use crate::sample::Counts;
 use crate::simd::{Level, Simd};
+use crate::utf8;
 use crate::walk::Pieces;
 
 /// How texts are encoded.
@@ -22,17 +23,27 @@ pub struct EncodeOptions {
     pub level: Level,
 }
 
-/// Ids of many texts.
+/// Ids of many rows.
 #[derive(Debug, Default)]
 pub struct Encoded {
-    /// Ids of all texts, one after the other.
+    /// Ids of all rows, one after the other.
     pub ids: Vec<u32>,
-    /// End of the ids of each text.
+    /// End of the ids of each row.
     pub ends: Vec<u64>,
     /// How many of the ids are that of the unknown token.
     pub unknowns: usize,
-    /// Texts in which invalid UTF-8 was replaced.
+    /// Documents that have ended in which invalid UTF-8 was replaced.
     pub invalid: usize,
+}
+
+/// A row: a whole document, or a part of one.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'t> {
+    /// Its text; None adds nothing. A document of such parts only is not there and has no ids, not even those of the
+    /// template.
+    pub text: Option<&'t [u8]>,
+    /// The document ends with it.
+    pub ends: bool,
 }
 
 /// Buffers that are used again from one call to the next. They do not grow with the text, but
@@ -40,12 +51,12 @@ pub struct Encoded {
 #[derive(Debug, Default)]
 pub struct Workspace {
     chunk: Chunk,
-    position: Position,
-    exact: Exact,
     lookup: Lookup,
     pieces: Pieces,
-    /// For each text that has ended in the chunk: number of words before its end.
-    text_ends: Vec<u32>,
+    /// For each row that has ended in the chunk: number of words before its end.
+    row_ends: Vec<u32>,
+    /// For texts that are whole.
+    document: Document,
     /// Words are counted, in what is here.
     pub(crate) counts: Option<Counts>,
 }
@@ -57,10 +68,10 @@ impl Workspace {
     }
 }
 
-/// Text ends that wait at most, so that many empty texts do not fill memory.
-const MOST_TEXT_ENDS: usize = 4096;
+/// Row ends that wait at most, so that many empty rows do not fill memory.
+const MOST_ROW_ENDS: usize = 4096;
 
-/// Encode texts; None is a text that is not there and has no ids, not even those of the template.
+/// Encode texts, each a whole document.
 pub fn encode<'t>(
     automaton: &Automaton,
     texts: impl Iterator<Item = Option<&'t [u8]>>,
@@ -68,14 +79,34 @@ pub fn encode<'t>(
     workspace: &mut Workspace,
     out: &mut Encoded,
 ) -> Result<(), Error> {
+    let mut document = std::mem::take(&mut workspace.document);
+    document.clear();
+    let rows = texts.map(|text| Part { text, ends: true });
+    let result = encode_parts(automaton, rows, options, &mut document, workspace, out);
+    workspace.document = document;
+    result
+}
+
+/// Encode rows that are parts of documents, cut anywhere. The first of them go on with `document`, which is the open one
+/// afterwards. The ids of a row are those that are decided with it and were not before.
+///
+/// Where invalid text is an error, `document` is of no use after one: see [`Document::check`].
+pub fn encode_parts<'t>(
+    automaton: &Automaton,
+    parts: impl Iterator<Item = Part<'t>>,
+    options: &EncodeOptions,
+    document: &mut Document,
+    workspace: &mut Workspace,
+    out: &mut Encoded,
+) -> Result<(), Error> {
     let (prefix, suffix) = if options.add_special_tokens { automaton.template() } else { (&[][..], &[][..]) };
     let job = Job { tables: automaton.tables(), prefix, suffix, strict: options.strict };
     match options.level {
-        Level::Portable(simd) => job.run(simd, texts, workspace, out),
+        Level::Portable(simd) => job.run(simd, parts, document, workspace, out),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2(simd) => job.run(simd, texts, workspace, out),
+        Level::Avx2(simd) => job.run(simd, parts, document, workspace, out),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512(simd) => job.run(simd, texts, workspace, out),
+        Level::Avx512(simd) => job.run(simd, parts, document, workspace, out),
     }
 }
 
@@ -90,75 +121,157 @@ impl Job<'_> {
     fn run<'t, S: Simd>(
         &self,
         simd: S,
-        texts: impl Iterator<Item = Option<&'t [u8]>>,
+        parts: impl Iterator<Item = Part<'t>>,
+        document: &mut Document,
         workspace: &mut Workspace,
         out: &mut Encoded,
     ) -> Result<(), Error> {
-        workspace.chunk.clear();
-        workspace.text_ends.clear();
-        for (row, text) in texts.enumerate() {
-            if let Some(text) = text {
-                let readable = self.readable(text);
-                out.invalid += usize::from(readable.is_some());
-                let text = readable.as_ref().map_or(text, |readable| readable.as_bytes());
-                self.text(simd, text, row, workspace, out)?;
+        workspace.chunk.resume(&document.word);
+        workspace.row_ends.clear();
+        for (row, part) in parts.enumerate() {
+            // One that is not there yet stays so; another one ends with nothing more.
+            let rest: Option<&[u8]> = (part.ends && document.begun).then_some(&[]);
+            if let Some(text) = part.text.or(rest) {
+                self.text(simd, text, part.ends, document, workspace, out);
+                if let Some(position) = document.position.invalid
+                    && self.strict
+                {
+                    return Err(Error::InvalidText { row, position });
+                }
             }
-            workspace.text_ends.push(workspace.chunk.words() as u32);
-            if workspace.chunk.is_full() || workspace.text_ends.len() >= MOST_TEXT_ENDS {
+            if part.ends {
+                out.invalid += usize::from(document.position.invalid.is_some());
+                document.clear();
+            }
+            workspace.row_ends.push(workspace.chunk.words() as u32);
+            if workspace.chunk.is_full() || workspace.row_ends.len() >= MOST_ROW_ENDS {
                 self.flush(simd, workspace, out);
             }
         }
         self.flush(simd, workspace, out);
+        document.word.clear();
+        document.word.extend_from_slice(workspace.chunk.open_word());
         Ok(())
     }
 
-    /// The text with U+FFFD for its invalid parts, where it has some and an added token may stand there.
-    fn readable(&self, text: &[u8]) -> Option<String> {
-        let needed = self.tables.added.raw.has_replacement && !self.strict && std::str::from_utf8(text).is_err();
-        needed.then(|| String::from_utf8_lossy(text).into_owned())
-    }
-
-    /// Add one text to the chunk, emptying that as often as needed.
+    /// Add a part of a document to the chunk, emptying that as often as needed.
+    #[inline(always)]
     fn text<S: Simd>(
         &self,
         simd: S,
         text: &[u8],
-        row: usize,
+        ends: bool,
+        document: &mut Document,
         workspace: &mut Workspace,
         out: &mut Encoded,
-    ) -> Result<(), Error> {
-        self.prefix.iter().for_each(|&id| workspace.chunk.push_token(id));
-        workspace.position.restart();
-        workspace.exact.clear();
+    ) {
+        if !document.begun {
+            document.begun = true;
+            self.prefix.iter().for_each(|&id| workspace.chunk.push_token(id));
+        }
+        let readable = if self.strict { None } else { document.readable(&self.tables, text, ends) };
+        let mut rest = readable.as_deref().unwrap_or(text);
+        if !document.held.is_empty() {
+            rest = self.held(simd, rest, ends, document, workspace, out);
+        }
+        let done = self.stretch(simd, rest, ends, document, workspace, out);
+        document.held.extend_from_slice(&rest[done..]);
+        if ends {
+            if self.tables.added.normalized.is_empty() {
+                finish(&mut document.position, &mut workspace.chunk);
+            } else {
+                document.exact.finish(&self.tables, &mut document.position, &mut workspace.chunk);
+            }
+            self.suffix.iter().for_each(|&id| workspace.chunk.push_token(id));
+        }
+        workspace.chunk.end_isolated();
+    }
+
+    /// Decide what is held, with as much of the text behind it as that takes; gives the rest of the text.
+    #[inline(never)]
+    fn held<'t, S: Simd>(
+        &self,
+        simd: S,
+        text: &'t [u8],
+        ends: bool,
+        document: &mut Document,
+        workspace: &mut Workspace,
+        out: &mut Encoded,
+    ) -> &'t [u8] {
+        let mut bridge = std::mem::take(&mut document.held);
+        let (held, taken) = (bridge.len(), text.len().min(2 * self.tables.added.raw.reach()));
+        bridge.extend_from_slice(&text[..taken]);
+        let done = self.stretch(simd, &bridge, ends && taken == text.len(), document, workspace, out);
+        if taken < text.len() {
+            // All of it is decided, as a whole reach was behind it.
+            bridge.clear();
+            document.held = bridge;
+            return &text[done - held..];
+        }
+        bridge.drain(..done);
+        document.held = bridge;
+        &[]
+    }
+
+    /// Add a text as far as it is decided, all of it where the document ends with it; gives the bytes that are done.
+    #[inline(always)]
+    fn stretch<S: Simd>(
+        &self,
+        simd: S,
+        text: &[u8],
+        ends: bool,
+        document: &mut Document,
+        workspace: &mut Workspace,
+        out: &mut Encoded,
+    ) -> usize {
+        document.position.at = 0;
+        if ends {
+            self.normalize(simd, text, text.len(), document, workspace, out);
+            return text.len();
+        }
+        let raw = &self.tables.added.raw;
+        // What begins before that is decided, whatever it is; only the rest is looked at closely.
+        let surely = utf8::boundary(text, text.len().saturating_sub(raw.reach()));
+        self.normalize(simd, text, surely, document, workspace, out);
+        let from = document.position.at.max(document.position.search.from);
+        self.normalize(simd, text, raw.decided(text, from), document, workspace, out);
+        let done = document.position.at;
+        document.advance(raw, text);
+        done
+    }
+
+    /// Add a text from where the position is up to `end`.
+    #[inline(never)]
+    fn normalize<S: Simd>(
+        &self,
+        simd: S,
+        text: &[u8],
+        end: usize,
+        document: &mut Document,
+        workspace: &mut Workspace,
+        out: &mut Encoded,
+    ) {
         loop {
-            let Workspace { chunk, position, exact, .. } = workspace;
+            let (position, chunk) = (&mut document.position, &mut workspace.chunk);
             let stop = if self.tables.added.normalized.is_empty() {
                 simd.run(
                     #[inline(always)]
-                    |simd| normalize(simd, &self.tables, text, position, chunk),
+                    |simd| normalize(simd, &self.tables, text, end, position, chunk),
                 )
             } else {
-                exact.normalize(&self.tables, text, position, chunk)
+                document.exact.normalize(&self.tables, text, end, position, chunk)
             };
-            if let Some(position) = position.invalid
-                && self.strict
-            {
-                return Err(Error::InvalidText { row, position });
-            }
             match stop {
-                Stop::End => break,
+                Stop::End => return,
                 Stop::Full => self.flush(simd, workspace, out),
             }
         }
-        out.invalid += usize::from(workspace.position.invalid.is_some());
-        self.suffix.iter().for_each(|&id| workspace.chunk.push_token(id));
-        Ok(())
     }
 
     /// Match the complete words of the chunk and append their ids.
     #[inline(never)]
     fn flush<S: Simd>(&self, simd: S, workspace: &mut Workspace, out: &mut Encoded) {
-        let Workspace { chunk, lookup, pieces, text_ends, counts, .. } = workspace;
+        let Workspace { chunk, lookup, pieces, row_ends, counts, .. } = workspace;
         chunk.end_isolated();
         // The ids will be written there; until then the lines are on their way.
         out.ids.reserve(2 * chunk.words() + MARGIN);
@@ -180,9 +293,9 @@ impl Job<'_> {
         let unk_id = self.tables.parameters.unk_id;
         simd.run(
             #[inline(always)]
-            |_| merge(lookup, chunk.words(), pieces, unk_id, text_ends, out),
+            |_| merge(lookup, chunk.words(), pieces, unk_id, row_ends, out),
         );
-        text_ends.clear();
+        row_ends.clear();
         // Four bytes a character at most: so many bytes have more characters than a word may.
         chunk.carry_open_word(4 * self.tables.parameters.max_input_chars_per_word as usize);
     }

@@ -20,6 +20,7 @@ pub mod byte_classes;
 pub mod chunk;
 pub mod code_points;
 pub mod compile;
+pub mod document;
 pub mod double_array;
 pub mod encoder;
 pub mod error;

@@ -22,7 +22,7 @@ const REPLACEMENT: u32 = 0xFFFD;
 /// Why the pass stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// The text is at its end.
+    /// What is decided is done.
     End,
     /// The chunk is full.
     Full,
@@ -50,23 +50,24 @@ impl Position {
     }
 }
 
-/// Run over the text from where the position is, adding to the chunk, until something stops it.
+/// Run over the text from where the position is, adding to the chunk, until something stops it: `end` of what is decided,
+/// or a full chunk. An added token or a character that begins before `end` is taken whole.
 #[inline(always)]
 pub fn normalize<S: Simd>(
     simd: S,
     tables: &Tables<'_>,
     text: &[u8],
+    end: usize,
     position: &mut Position,
     chunk: &mut Chunk,
 ) -> Stop {
-    while position.at < text.len() {
+    while position.at < end {
         if chunk.is_full() {
             return Stop::Full;
         }
         chunk.reserve(0);
         simd.prefetch(text, position.at + AHEAD);
-        let rest = &text[position.at..];
-        let mut block = Block::load(simd, tables, rest);
+        let mut block = Block::load(simd, tables, &text[position.at..end]);
         if block.is_plain() && position.marks.is_empty() {
             chunk.emit_whole(simd, block.cased(simd, tables), block.ascii.word, block.ascii.isolated);
             position.at += BLOCK;
@@ -86,12 +87,17 @@ pub fn normalize<S: Simd>(
             }
             flush_marks(position, chunk);
             chunk.push_token(token.id);
-            position.at = token.resume;
+            // The white space around a token is in no word, whether it takes it or not.
+            position.at = token.end;
         }
     }
+    Stop::End
+}
+
+/// The text is at its end.
+pub fn finish(position: &mut Position, chunk: &mut Chunk) {
     flush_marks(position, chunk);
     chunk.end_word();
-    Stop::End
 }
 
 /// The next 64 bytes of a text, or what is left of it.

@@ -50,6 +50,24 @@ pub fn decode_checked(bytes: [u8; 4]) -> Option<(u32, usize)> {
     fine.then_some((c, length))
 }
 
+/// Number of bytes at the end of a text that are the beginning of a character, which the next bytes may complete.
+pub fn cut_off(text: &[u8]) -> usize {
+    // A first byte begins a character whatever stands before it.
+    let is_first = |&length: &usize| text[text.len() - length] >= 0xC0;
+    let length = (1..=3.min(text.len())).find(is_first).unwrap_or_default();
+    match std::str::from_utf8(&text[text.len() - length..]) {
+        Err(error) if error.error_len().is_none() => length,
+        _ => 0,
+    }
+}
+
+/// The last place at or before `at` where no character is cut.
+pub fn boundary(text: &[u8], at: usize) -> usize {
+    let follows = |place: usize| text.get(place).is_some_and(|byte| byte & 0xC0 == 0x80);
+    // Bytes that follow each other longer than that are not UTF-8, and none of them belongs to another.
+    (at.saturating_sub(3)..=at).rev().find(|&place| !follows(place)).unwrap_or(at)
+}
+
 /// Encode a code point, and give the length in bytes.
 ///
 /// U+0000 becomes the two bytes C0 80, so that no encoded text contains a zero byte: keys of the word table are padded

@@ -1,43 +1,14 @@
 //! Every level of vector instructions gives the same ids as the portable one, and that gives those of naive MaxMatch.
 
+mod common;
+
+use common::{added, automaton, character, options, text, vocabulary};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use wordpiece::automaton::Automaton;
 use wordpiece::compile::compile;
 use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode};
-use wordpiece::options::{AddedToken, Options, Profile, Vocabulary};
 use wordpiece::simd::{Level, portable::Portable};
-
-fn options(switches: [bool; 4], indicator: &str, limit: u32) -> Options {
-    let [lowercase, strip_accents, clean_text, handle_chinese_chars] = switches;
-    Options {
-        profile: Profile::Hf,
-        lowercase,
-        strip_accents,
-        clean_text,
-        handle_chinese_chars,
-        unk_token: "[UNK]".into(),
-        continuing_subword_prefix: indicator.into(),
-        max_input_chars_per_word: limit,
-    }
-}
-
-fn vocabulary(tokens: Vec<String>, options: Options, added_tokens: Vec<AddedToken>) -> Vocabulary {
-    let mut all = vec!["[UNK]".to_string()];
-    tokens.into_iter().for_each(|token| {
-        if !all.contains(&token) {
-            all.push(token);
-        }
-    });
-    Vocabulary {
-        tokens: all.into_iter().zip(0..).collect(),
-        added_tokens,
-        prefix_ids: vec![900],
-        suffix_ids: vec![901],
-        options,
-        metadata: String::new(),
-    }
-}
 
 fn ids(automaton: &Automaton, texts: &[&[u8]], level: Level) -> (Vec<u32>, Vec<u64>, usize) {
     let options = EncodeOptions { add_special_tokens: true, strict: false, level };
@@ -50,37 +21,6 @@ fn all_levels_agree(automaton: &Automaton, texts: &[&[u8]]) {
     let expected = ids(automaton, texts, Level::Portable(Portable));
     for level in Level::available() {
         assert_eq!(ids(automaton, texts, level), expected, "{}", level.name());
-    }
-}
-
-/// Characters of all the kinds that normalization and word splitting tell apart.
-fn character() -> impl Strategy<Value = char> {
-    prop_oneof![
-        8 => prop::char::range('a', 'e'),
-        2 => prop::char::range('A', 'E'),
-        3 => Just(' '),
-        1 => prop::char::range('\0', '~'),
-        2 => prop::sample::select(vec!['[', ']', '#', 'é', 'É', 'İ', 'ß', 'б', 'Б', 'Σ', '中', '가', '각', 'ᄀ', 'ᅡ', 'か', 'が']),
-        1 => prop::sample::select(vec!['\u{301}', '\u{323}', '\u{302E}', '\u{1B44}', '\u{1D165}', '\u{200B}', '\u{AD}', '\u{FFFD}']),
-        1 => prop::sample::select(vec!['😀', '\u{1D15E}', '\u{20000}', '\u{2FA1D}', '\u{E0020}', '\u{10FFFF}', '\u{3000}', '\u{85}']),
-        1 => any::<char>(),
-    ]
-}
-
-fn text() -> impl Strategy<Value = String> {
-    prop::collection::vec(prop::collection::vec(character(), 0..40), 0..8)
-        .prop_map(|parts| parts.into_iter().map(String::from_iter).collect::<Vec<_>>().join(" "))
-}
-
-fn added(content: &str, id: u32, flags: u8) -> AddedToken {
-    AddedToken {
-        content: content.into(),
-        id,
-        special: true,
-        single_word: flags & 1 != 0,
-        lstrip: flags & 2 != 0,
-        rstrip: flags & 4 != 0,
-        normalized: flags & 8 != 0,
     }
 }
 
@@ -103,7 +43,7 @@ proptest! {
             .collect();
         let tokens_added = vec![added("[ab]", 950, flags[0]), added("éc", 951, flags[1])];
         let vocabulary = vocabulary(tokens, options(switches, "##", limit), tokens_added);
-        let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+        let automaton = automaton(&vocabulary);
         let texts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
         all_levels_agree(&automaton, &texts);
     }
@@ -111,7 +51,7 @@ proptest! {
     #[test]
     fn levels_agree_on_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300), text in text(), cut in any::<prop::sample::Index>()) {
         let vocabulary = vocabulary(vec!["a".into(), "##b".into()], options([true; 4], "##", 100), vec![]);
-        let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+        let automaton = automaton(&vocabulary);
         let cut = &text.as_bytes()[..cut.index(text.len() + 1)];
         all_levels_agree(&automaton, &[&bytes, cut, text.as_bytes()]);
         // Invalid bytes are read as Rust reads them.
@@ -126,7 +66,7 @@ proptest! {
         word in "[abé]{1,40}",
     ) {
         let vocabulary = vocabulary(tokens, options([false; 4], "##", 30), vec![]);
-        let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+        let automaton = automaton(&vocabulary);
         let expected = naive(&vocabulary.tokens.iter().cloned().collect(), &word, 30);
         let (read, ..) = ids(&automaton, &[word.as_bytes()], Level::Portable(Portable));
         prop_assert_eq!(&read[1..read.len() - 1], &expected[..]);
@@ -155,7 +95,7 @@ fn naive(vocabulary: &HashMap<String, u32>, word: &str, limit: usize) -> Vec<u32
 fn long_texts_cross_chunks() {
     let tokens = ["a", "##a", "aa", "b", "中", "##é"].map(String::from).to_vec();
     let vocabulary = vocabulary(tokens, options([true; 4], "##", 100), vec![added("[X]", 950, 0)]);
-    let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+    let automaton = automaton(&vocabulary);
     for unit in ["a", "aaaaaa b ", "中", "é ", "[X]", "a\u{301}", "\u{302E}", "😀", "x ", "!", "\u{0}"] {
         for length in [16_000, 16_384, 16_385, 50_000] {
             let text = unit.repeat(length / unit.len());
@@ -171,7 +111,7 @@ fn a_token_may_begin_in_the_white_space_that_another_takes() {
     let tokens = ["a", "b", "##b"].map(String::from).to_vec();
     let added_tokens = vec![added("a", 1, 4), added(" b", 950, 0)];
     let vocabulary = vocabulary(tokens, options([false; 4], "##", 100), added_tokens);
-    let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+    let automaton = automaton(&vocabulary);
     all_levels_agree(&automaton, &[b"a b", b"a   bb a"]);
     let read = |text: &str| ids(&automaton, &[text.as_bytes()], Level::Portable(Portable)).0;
     assert_eq!(read("a b"), [900, 1, 950, 901]);
@@ -234,7 +174,7 @@ fn the_word_limit_may_be_larger_than_a_chunk() {
     for limit in [1, 4095, 4096, 5000, 100_000] {
         let tokens = ["a", "##a"].map(String::from).to_vec();
         let vocabulary = vocabulary(tokens, options([true; 4], "##", limit), vec![added("éc", 951, 8)]);
-        let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+        let automaton = automaton(&vocabulary);
         let count = |length: u32| {
             let text = "a".repeat(length as usize) + " a";
             all_levels_agree(&automaton, &[text.as_bytes()]);
@@ -253,7 +193,7 @@ fn added_tokens_are_found_in_linear_time() {
     let long = "a".repeat(4_000) + "b";
     let added_tokens = vec![added(&long, 950, 0), added(&long.to_uppercase(), 951, 8)];
     let vocabulary = vocabulary(vec!["a".into()], options([true; 4], "##", 100), added_tokens);
-    let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+    let automaton = automaton(&vocabulary);
     let text = "a".repeat(200_000);
     let begin = std::time::Instant::now();
     assert_eq!(ids(&automaton, &[text.as_bytes()], Level::Portable(Portable)).0.len(), 3);
@@ -265,7 +205,7 @@ fn white_space_before_a_token_is_taken_however_long_it_is() {
     // "a " is looked for in the normalized text, from which "[X]" takes the white space before it.
     let added_tokens = vec![added("a ", 950, 8), added("[X]", 951, 2)];
     let vocabulary = vocabulary(vec!["a".into()], options([true; 4], "##", 100), added_tokens);
-    let automaton = Automaton::from_bytes(&compile(&vocabulary).unwrap()).unwrap();
+    let automaton = automaton(&vocabulary);
     for spaces in [0, 1, 1020, 1025, 5000, 40_000] {
         let text = "a".to_string() + &" ".repeat(spaces) + "[X]";
         assert_eq!(ids(&automaton, &[text.as_bytes()], Level::Portable(Portable)).0, [900, 1, 951, 901], "{spaces}");

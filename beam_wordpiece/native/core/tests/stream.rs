@@ -1,0 +1,123 @@
+//! A document in parts, cut anywhere, has the ids of the whole.
+
+mod common;
+
+use common::{added, automaton, character, options, text, vocabulary};
+use proptest::prelude::*;
+use wordpiece::automaton::Automaton;
+use wordpiece::document::Document;
+use wordpiece::encoder::{EncodeOptions, Encoded, Part, Workspace, encode, encode_parts};
+use wordpiece::options::AddedToken;
+use wordpiece::simd::Level;
+
+/// The ids of each document: `cuts` are where the texts, side by side, are cut; rows are taken `at_once`.
+fn in_parts(automaton: &Automaton, texts: &[&[u8]], cuts: &[usize], at_once: usize, level: Level) -> Encoded {
+    let options = EncodeOptions { add_special_tokens: true, strict: false, level };
+    let mut parts = Vec::new();
+    let mut before = 0;
+    for text in texts {
+        let inside = cuts.iter().filter_map(|cut| cut.checked_sub(before)).filter(|&cut| cut < text.len());
+        let places: Vec<usize> = std::iter::once(0).chain(inside).chain([text.len()]).collect();
+        parts.extend(places.windows(2).map(|ends| Part { text: Some(&text[ends[0]..ends[1]]), ends: false }));
+        parts.last_mut().unwrap().ends = true;
+        before += text.len();
+    }
+    let (mut document, mut workspace, mut all) = (Document::default(), Workspace::default(), Encoded::default());
+    for rows in parts.chunks(at_once) {
+        let mut out = Encoded::default();
+        encode_parts(automaton, rows.iter().copied(), &options, &mut document, &mut workspace, &mut out).unwrap();
+        let before = all.ids.len() as u64;
+        let ends = out.ends.iter().zip(rows).filter(|(_, row)| row.ends);
+        all.ends.extend(ends.map(|(end, _)| before + end));
+        all.ids.extend(out.ids);
+        all.invalid += out.invalid;
+    }
+    all
+}
+
+fn parts_agree(automaton: &Automaton, texts: &[&[u8]], cuts: &[usize], at_once: usize) -> Result<(), TestCaseError> {
+    for level in Level::available() {
+        let options = EncodeOptions { add_special_tokens: true, strict: false, level };
+        let mut whole = Encoded::default();
+        encode(automaton, texts.iter().copied().map(Some), &options, &mut Workspace::default(), &mut whole).unwrap();
+        let parts = in_parts(automaton, texts, cuts, at_once, level);
+        prop_assert_eq!(&parts.ids, &whole.ids, "{} {:?}", level.name(), cuts);
+        prop_assert_eq!(&parts.ends, &whole.ends);
+        prop_assert_eq!(parts.invalid, whole.invalid);
+    }
+    Ok(())
+}
+
+/// Added tokens of the characters of the texts, with any flags; those that a vocabulary refuses are left out.
+fn added_tokens() -> impl Strategy<Value = Vec<AddedToken>> {
+    let content = prop_oneof![
+        3 => prop::sample::select(vec!["[ab]", "éc", "ab ", " a", "a\u{302E}", "\u{FFFD}", "中 a", "aa", "aab", "]\u{3000}["])
+            .prop_map(String::from),
+        1 => prop::collection::vec(character(), 1..4).prop_map(String::from_iter),
+    ];
+    prop::collection::vec((content, 0..16u8), 0..4).prop_map(|tokens| {
+        tokens.into_iter().zip(950..).map(|((content, flags), id)| added(&content, id, flags)).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn cuts_change_nothing(
+        tokens in prop::collection::vec(prop::collection::vec(character(), 1..4), 0..40),
+        texts in prop::collection::vec(text(), 1..4),
+        switches in any::<[bool; 4]>(),
+        added in added_tokens(),
+        limit in 1..60u32,
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+        at_once in 1..5usize,
+    ) {
+        let spelled = |(i, token): (usize, Vec<char>)| {
+            let token = String::from_iter(token);
+            if i % 2 == 0 { token } else { format!("##{token}") }
+        };
+        let tokens = tokens.into_iter().enumerate().map(spelled).collect();
+        let vocabulary = vocabulary(tokens, options(switches, "##", limit), added);
+        let Ok(bytes) = wordpiece::compile::compile(&vocabulary) else { return Ok(()) };
+        let Ok(automaton) = Automaton::from_bytes(&bytes) else { return Ok(()) };
+        let texts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+        let length = texts.iter().map(|text| text.len()).sum::<usize>();
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.index(length + 1)).collect();
+        cuts.sort_unstable();
+        parts_agree(&automaton, &texts, &cuts, at_once)?;
+        let everywhere: Vec<usize> = (0..=length).collect();
+        parts_agree(&automaton, &texts, &everywhere, at_once)?;
+    }
+
+    #[test]
+    fn cuts_change_nothing_in_any_bytes(
+        bytes in prop::collection::vec(prop_oneof![Just(0xE0u8), Just(0x80), Just(0xF0), Just(b'a'), Just(b' '), any::<u8>()], 0..80),
+        added in added_tokens(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+    ) {
+        let vocabulary = vocabulary(vec!["a".into(), "##a".into()], options([true; 4], "##", 100), added);
+        let Ok(bytes_of) = wordpiece::compile::compile(&vocabulary) else { return Ok(()) };
+        let Ok(automaton) = Automaton::from_bytes(&bytes_of) else { return Ok(()) };
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        cuts.sort_unstable();
+        parts_agree(&automaton, &[&bytes], &cuts, 1)?;
+        parts_agree(&automaton, &[&bytes], &(0..=bytes.len()).collect::<Vec<_>>(), 1)?;
+    }
+}
+
+#[test]
+fn a_long_text_in_parts_of_every_size_has_the_ids_of_the_whole() {
+    let line = "The étude [ab] costs 5€ — [a 中文 b] aab  éc\u{3000}naïve 각하 x\u{302E}\u{1B44} ";
+    let text = line.repeat(2000) + &"a".repeat(70_000) + &" \u{85}".repeat(40_000) + "[ab] end";
+    let tokens = ["the", "a", "##a", "b", "##b", "etude", "cost", "##s", "5", "中", "文", "end", "na", "##ive"]
+        .map(String::from);
+    for flags in [0, 2, 6, 8] {
+        let added = vec![added("[ab]", 950, flags), added("éc", 951, flags | 1), added("b ", 952, 8)];
+        let automaton = automaton(&vocabulary(tokens.to_vec(), options([true; 4], "##", 100), added));
+        for size in [100_000, 65_536, 4096, 61, 1] {
+            let cuts: Vec<usize> = (0..text.len()).step_by(size).collect();
+            parts_agree(&automaton, &[text.as_bytes()], &cuts, 3).unwrap();
+        }
+    }
+}
