@@ -185,6 +185,10 @@ fn list_tokens(tokens: &[(String, u32)]) -> Result<StoredTokens, Error> {
     if let Some(pair) = stored.order.windows(2).find(|pair| by_id[pair[0] as usize].0 == by_id[pair[1] as usize].0) {
         return Err(Error::Vocabulary(format!("token {:?} occurs twice", by_id[pair[0] as usize].0)));
     }
+    if let Some(pair) = by_id.windows(2).find(|pair| pair[0].1 == pair[1].1) {
+        let (one, other, id) = (&pair[0].0, &pair[1].0, pair[0].1);
+        return Err(Error::Vocabulary(format!("the tokens {one:?} and {other:?} have the same id {id}")));
+    }
     Ok(stored)
 }
 

@@ -14,6 +14,7 @@
 //! - levels of vector instructions: `simd`
 
 pub mod added;
+pub mod align;
 pub mod automaton;
 pub mod blocks;
 pub mod byte_classes;
@@ -32,6 +33,7 @@ pub mod lookup_lanes;
 pub mod merge;
 pub mod mixed;
 pub mod normalizer;
+pub mod offsets;
 pub mod options;
 pub mod profile;
 pub mod repeats;

@@ -7,7 +7,7 @@ pub struct TokenList<'a> {
     pub bytes: &'a [u8],
     /// Where each token begins, and the end of the last.
     pub offsets: &'a [u32],
-    /// Their ids, in order.
+    /// Their ids, in order, each once.
     pub ids: &'a [u32],
     /// Their numbers, in the order of their text.
     pub order: &'a [u32],
@@ -29,7 +29,7 @@ impl<'a> TokenList<'a> {
         std::str::from_utf8(bytes).expect("checked when the automaton was opened")
     }
 
-    /// The token of an id; where several share it, one of them.
+    /// The token of an id.
     pub fn token(&self, id: u32) -> Option<&'a str> {
         self.ids.binary_search(&id).ok().map(|i| self.at(i))
     }
@@ -40,14 +40,14 @@ impl<'a> TokenList<'a> {
         Some(self.ids[self.order[found] as usize])
     }
 
-    /// Check that every token lies in the text, and that the ids are in order.
+    /// Check that every token lies in the text, and that the ids are in order and different.
     pub fn validate(&self) -> Result<(), String> {
         let list = self;
         let count = list.ids.len();
         let ordered = list.offsets.first() == Some(&0)
             && list.offsets.last().map(|&last| last as usize) == Some(list.bytes.len())
             && list.offsets.is_sorted()
-            && list.ids.is_sorted();
+            && list.ids.is_sorted_by(|a, b| a < b);
         if !ordered || list.offsets.len() != count + 1 || list.order.len() != count {
             return Err("the vocabulary has a wrong size".into());
         }

@@ -1,0 +1,130 @@
+//! Where in the text each id stands: a pass after the walk, for those who ask for it.
+//!
+//! An id of several characters reaches from its first to its last; of those that stand for a whole word, a found token or
+//! [UNK], no more need be known than where the word begins and ends. Of the others the lengths of the tokens say where one
+//! ends and the next begins.
+
+use crate::automaton::Tables;
+use crate::chunk::Chunk;
+use crate::lookup::Lookup;
+use crate::tokens::TokenList;
+use crate::utf8;
+use crate::walk::Pieces;
+use std::ops::Range;
+
+/// The character that bytes of the template come from, and the word that they are.
+pub const NOWHERE: u64 = u64::MAX;
+
+/// Where ids stand, in their order.
+#[derive(Debug, Default)]
+pub struct Offsets {
+    /// First character of each id and end of its last one, in characters of the text; both 0 for the template's ids.
+    pub ranges: Vec<[u64; 2]>,
+    /// Number of the word that each id is a part of, [`NOWHERE`] for the template's ids.
+    pub words: Vec<u64>,
+    /// Words of the document so far.
+    next_word: u64,
+    /// The characters that the word in hand is matched by: a Hangul syllable may be several.
+    origins: Vec<u64>,
+    /// Length of each of its pieces, in these.
+    lengths: Vec<usize>,
+}
+
+impl Offsets {
+    /// Another document begins.
+    pub fn restart(&mut self) {
+        self.next_word = 0;
+    }
+
+    /// Words of the document so far.
+    pub fn words_so_far(&self) -> u64 {
+        self.next_word
+    }
+
+    /// Go on in a document that has so many words already.
+    pub fn resume(&mut self, words: u64) {
+        self.next_word = words;
+    }
+
+    /// Add the ids of the complete words of a chunk. `origins`: for each of its bytes the number of the character of the
+    /// text that it comes from, [`NOWHERE`] for the template's tokens.
+    pub fn add(
+        &mut self,
+        tables: &Tables<'_>,
+        tokens: &TokenList<'_>,
+        chunk: &Chunk,
+        origins: &[u64],
+        (lookup, pieces): (&Lookup, &Pieces),
+    ) {
+        let missed = |word: usize| lookup.missed[word / 64] >> (word % 64) & 1 != 0;
+        let mut number = 0;
+        for word in 0..chunk.words() {
+            let range = chunk.starts[word] as usize..chunk.ends[word] as usize;
+            let mut several = &[][..];
+            if missed(word) {
+                let (first, count) = (pieces.firsts[number] as usize, pieces.counts[number] as usize);
+                several = &pieces.ids[first..first + count];
+                number += 1;
+            }
+            if origins[range.start] == NOWHERE {
+                self.ranges.push([0, 0]);
+                self.words.push(NOWHERE);
+                continue;
+            }
+            if several.len() < 2 {
+                self.ranges.push([origins[range.start], origins[range.end - 1] + 1]);
+            } else {
+                self.word(tables, tokens, chunk, origins, range, several);
+            }
+            self.words.resize(self.ranges.len(), self.next_word);
+            self.next_word += 1;
+        }
+    }
+
+    /// Add the pieces of a word that has several.
+    fn word(
+        &mut self,
+        tables: &Tables<'_>,
+        tokens: &TokenList<'_>,
+        chunk: &Chunk,
+        origins: &[u64],
+        word: Range<usize>,
+        pieces: &[u32],
+    ) {
+        let split_hangul = tables.parameters.split_hangul != 0;
+        self.origins.clear();
+        let mut at = word.start;
+        while at < word.end {
+            let (c, length) = utf8::decode(&chunk.bytes, at);
+            let count = if split_hangul && utf8::is_hangul_syllable(c) { utf8::hangul_jamo(c).1 } else { 1 };
+            self.origins.extend(std::iter::repeat_n(origins[at], count));
+            at += length;
+        }
+        if !self.measure(tokens, pieces) {
+            // No token has such a length: the file was written to while it was open.
+            let whole = [self.origins[0], self.origins[self.origins.len() - 1] + 1];
+            self.ranges.extend(pieces.iter().map(|_| whole));
+            return;
+        }
+        let mut rest = &self.origins[..];
+        for &length in &self.lengths {
+            let (piece, behind) = rest.split_at(length);
+            self.ranges.push([piece[0], piece[length - 1] + 1]);
+            rest = behind;
+        }
+    }
+
+    /// The length of each piece: that of its token, of those that continue the word without the suffix indicator. How long
+    /// that is follows from the length of the word. False where the lengths do not make up the word.
+    fn measure(&mut self, tokens: &TokenList<'_>, pieces: &[u32]) -> bool {
+        let length = |&id: &u32| tokens.token(id).map_or(0, |token| token.chars().count());
+        self.lengths.clear();
+        self.lengths.extend(pieces.iter().map(length));
+        let beyond = self.lengths.iter().sum::<usize>().saturating_sub(self.origins.len());
+        let indicator = beyond / (pieces.len() - 1);
+        for length in &mut self.lengths[1..] {
+            *length = length.saturating_sub(indicator);
+        }
+        self.lengths.iter().sum::<usize>() == self.origins.len() && !self.lengths.contains(&0)
+    }
+}
