@@ -1,8 +1,11 @@
 """Exact, linear-time WordPiece tokenization of Arrow and Parquet text columns, for Apache Beam."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.chunk_faults import DeadLetter
+from beam_wordpiece.chunks import Chunk, TokenizedChunk, TokenizedDocument
 from beam_wordpiece.errors import (
     AutomatonError,
     ConfigError,
@@ -12,25 +15,33 @@ from beam_wordpiece.errors import (
     VocabularyWarning,
     WordPieceError,
 )
+from beam_wordpiece.stream import Stream
 from beam_wordpiece.tokenizer import Counts, Encoding, Tokenizer
 from beam_wordpiece.vocab import AddedToken, Options, Vocabulary, load_vocabulary
 
 if TYPE_CHECKING:
+    from beam_wordpiece.chunk_transforms import TokenizeChunks
     from beam_wordpiece.transforms import Tokenize, TokenizeFiles, TokenizeTables
 
 __all__ = [
     "AddedToken",
     "Automaton",
     "AutomatonError",
+    "Chunk",
     "ConfigError",
     "Counts",
+    "DeadLetter",
     "Encoding",
     "InputError",
     "Options",
+    "Stream",
     "TextError",
     "Tokenize",
+    "TokenizeChunks",
     "TokenizeFiles",
     "TokenizeTables",
+    "TokenizedChunk",
+    "TokenizedDocument",
     "Tokenizer",
     "Vocabulary",
     "VocabularyError",
@@ -40,19 +51,24 @@ __all__ = [
 ]
 
 # Beam is imported only when one of these is asked for: tokenizing does without it.
-_TRANSFORMS = ("Tokenize", "TokenizeFiles", "TokenizeTables")
+_TRANSFORMS = {
+    "Tokenize": "transforms",
+    "TokenizeChunks": "chunk_transforms",
+    "TokenizeFiles": "transforms",
+    "TokenizeTables": "transforms",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _TRANSFORMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from beam_wordpiece import transforms
+        module = importlib.import_module(f"beam_wordpiece.{_TRANSFORMS[name]}")
     except ModuleNotFoundError as error:
         if error.name != "apache_beam":
             raise
         raise ImportError(f"{name} needs Apache Beam: pip install 'beam-wordpiece[beam]'", name=error.name) from error
-    return getattr(transforms, name)
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,93 @@
+"""The PTransform of documents whose chunks are scattered: over files, out of order, duplicated, lost."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.typehints import with_input_types
+
+from beam_wordpiece.chunk_faults import DeadLetter
+from beam_wordpiece.chunk_groups import DEAD_LETTERS, TOKENIZED, TokenizeGroups
+from beam_wordpiece.chunk_states import TokenizeStates
+from beam_wordpiece.chunks import Chunk, ChunkSettings, Piece, TokenizedChunk, TokenizedDocument, split_chunk
+from beam_wordpiece.config import FileSettings
+
+
+@with_input_types(Chunk)
+class TokenizeChunks(beam.PTransform[Any, Any]):
+    """Chunks of documents, from anywhere and in any order, to the ids of the whole documents.
+
+    PCollection[Chunk] -> two PCollections, `tokenized` and `dead_letters`, by name or in this order:
+    `result.tokenized`, or `tokenized, dead_letters = chunks | TokenizeChunks(...)`. `rows="documents"` gives a
+    TokenizedDocument for each document. `rows="chunks"` gives a TokenizedChunk for each chunk, with the ids that were
+    decided with it: put together in the order of their numbers, they are those of the document.
+
+    A chunk that is there already, with the same bytes, is dropped and counted. A document with a chunk of the same
+    number and other content (or another `last`), without a number, or without a last chunk is a DeadLetter that lists
+    them, and has no row. With `on_gap="emit"` what is there is tokenized nevertheless, and the dead letter tells how
+    many rows there are: the text between two gaps is a text of its own, with the template's special tokens, so that no
+    word is made of what is left and right of a gap; a number in conflict is a gap too. Whatever the policy, a document
+    has no row where a number is negative, a chunk comes after the last, there are more than `max_document_mb` MB (2**20
+    bytes; a chunk counts for 256 bytes at least), or the text is not UTF-8 and `errors="error"`.
+
+    Bounded input is grouped by document, within the windows of the input, and rows have the time of the group. A worker
+    keeps 8 MB of a document's text in memory and the rest in a temporary file (TMPDIR), and 256 bytes a chunk; with
+    rows of documents it holds a document's ids. How much more the runner's grouping needs is up to the runner: the one
+    that is embedded in Beam keeps everything in memory.
+
+    Unbounded input is tokenized as it comes, in Beam's state by document and window; `stateful` says so for bounded
+    input too, or the other way round. Chunks that are early wait, up to `max_early_mb` a document. The document is
+    settled, and what is missing then is a gap, where that is exceeded, when the watermark is `gap_timeout` seconds
+    behind the time of its newest chunk, and at the end of the window. So the chunks need times, and one that is later
+    than the timeout is a document's first, or nothing's: for as long again a closed document's chunks are dropped and
+    counted as late, and not compared any more. What differs from bounded input: rows of chunks that were given stay,
+    also where the document dies later, which `DeadLetter.rows` tells; at a gap there is a second row for the chunk
+    before it, with what the gap decided; and with "emit" the first of two contents stays.
+
+    `automaton`, `add_special_tokens`, `errors`: as for `Tokenize`. Counters, beside those of all transforms: chunks
+    (tokenized), chunks_duplicate, chunks_conflict, chunks_late, documents_incomplete (emitted with gaps),
+    documents_dead. Raises ConfigError for a wrong setting; TypeError, when it runs, for a chunk of another type.
+    """
+
+    def __init__(
+        self,
+        automaton: str | os.PathLike[str],
+        *,
+        rows: str = "documents",
+        on_gap: str = "dead_letter",
+        max_document_mb: int = 1024,
+        max_early_mb: int = 64,
+        gap_timeout: float = 600.0,
+        stateful: bool | None = None,
+        add_special_tokens: bool = True,
+        errors: str = "replace",
+    ) -> None:
+        super().__init__()
+        self._automaton = os.fspath(automaton)
+        self._settings = FileSettings(add_special_tokens=add_special_tokens, errors=errors)
+        self._chunks = ChunkSettings(rows, on_gap, max_document_mb, max_early_mb, gap_timeout)
+        self._stateful = stateful
+
+    def expand(self, pcoll: Any) -> Any:
+        stateful = not pcoll.is_bounded if self._stateful is None else self._stateful
+        keyed = pcoll | "Split" >> beam.Map(split_chunk).with_output_types(tuple[bytes, Piece])
+        if stateful:
+            do_fn: beam.DoFn = TokenizeStates(self._automaton, self._settings, self._chunks)
+        else:
+            keyed = keyed | "Group" >> beam.GroupByKey()
+            do_fn = TokenizeGroups(self._automaton, self._settings, self._chunks)
+        row = TokenizedDocument if self._chunks.rows == "documents" else TokenizedChunk
+        tokenize = beam.ParDo(do_fn).with_output_types(row, **{DEAD_LETTERS: DeadLetter})
+        return keyed | "Tokenize" >> tokenize.with_outputs(DEAD_LETTERS, main=TOKENIZED)
+
+    def display_data(self) -> dict[str, Any]:
+        return {
+            "automaton": self._automaton,
+            **dataclasses.asdict(self._chunks),
+            "stateful": "null" if self._stateful is None else self._stateful,
+            "add_special_tokens": self._settings.add_special_tokens,
+            "errors": self._settings.errors,
+        }
