@@ -25,8 +25,8 @@ from beam_wordpiece.errors import (
     warn_of_vocabulary,
 )
 from beam_wordpiece.files import with_name
-from beam_wordpiece.parquet import Layout, footer_digest, open_parquet, read_blocks
 from beam_wordpiece.parquet_writer import Origin, TokenWriter, read_origin
+from beam_wordpiece.sources import input_digest, open_source, output_suffix
 from beam_wordpiece.storage import (
     FileVersion,
     file_system,
@@ -47,7 +47,7 @@ OPEN_ATTEMPTS = 3
 
 
 class FileTask(NamedTuple):
-    """One file to tokenize: the path of the Parquet file to read, and that of the one to write."""
+    """One file to tokenize: the path of the Parquet or text file to read, and that of the Parquet file to write."""
 
     input: str
     output: str
@@ -69,18 +69,19 @@ class FileResult(NamedTuple):
 
 
 Report = Callable[[Counts, float], None]
-"""Is told what was counted in a block of rows, and how many bytes of the input file the block stands for."""
+"""Is told what was counted in a part of a file, and how many bytes of the input file the part stands for."""
 
 
 # Which files ------------------------------------------------------------------------------------------------------
 
 
-def plan_tasks(patterns: Sequence[str], output: str) -> list[FileTask]:
+def plan_tasks(patterns: Sequence[str], output: str, format: str = "auto") -> list[FileTask]:
     """The files that the patterns match, each with the place of its output below the folder `output`, sorted.
 
     An output has the path of its input from the fixed part of the pattern on: `in/*/x.parquet` to `out` makes
-    `out/a/x.parquet` of `in/a/x.parquet`. In patterns, `*`, `?` and `[..]` stay within a name, `**` is any number of
-    folders. A file that several patterns match is read once. Relative local paths are made absolute.
+    `out/a/x.parquet` of `in/a/x.parquet`; after the name of a text file comes `.parquet`. `format` says what the inputs
+    are, as the setting does. In patterns, `*`, `?` and `[..]` stay within a name, `**` is any number of folders. A file
+    that several patterns match is read once. Relative local paths are made absolute.
 
     Raises InputError where a pattern matches nothing, ConfigError where two inputs would have one output or an output
     would be an input of the next run.
@@ -91,7 +92,8 @@ def plan_tasks(patterns: Sequence[str], output: str) -> list[FileTask]:
     for pattern in full:
         base = _fixed_part(pattern)
         for path in _matches(pattern):
-            outputs.setdefault(path, join(folder, path[len(base) :].lstrip("/")))
+            name = path[len(base) :].lstrip("/") + output_suffix(path, format)
+            outputs.setdefault(path, join(folder, name))
     sources: dict[str, str] = {}
     for source, target in sorted(outputs.items()):
         if target in sources:
@@ -252,20 +254,21 @@ def tokenize_file(task: FileTask, tokenizer: Tokenizer, settings: FileSettings, 
     """Read, tokenize and write one file; or find that it was done before.
 
     The output appears whole or not at all, and equal inputs, tokenizers and settings give equal bytes. Memory: a block
-    of rows and a row group of the output, whatever the size of the file. Raises InputError, ConfigError, OSError.
+    of rows or of text, a row group of the output, and a row of it, whatever the size of the file. Raises InputError,
+    ConfigError, OSError.
     """
     version = version_of(task.input)
     if version is None:
         raise InputError(f"{task.input} does not exist.")
     with open_file(task.input) as file:
-        digest = footer_digest(file, task.input)
+        digest = input_digest(file, settings.format, task.input)
         origin = Origin(version.size, digest, tokenizer.automaton.fingerprint, settings).to_json()
         rows = _rows_of_existing(task, version, origin, settings.existing)
         if rows is not None:
             report(Counts(), version.size)
             return FileResult(task.input, task.output, rows, skipped=True)
-        counts = _write_output(task, file, tokenizer, settings, origin, version, report)
-    return FileResult(task.input, task.output, counts.documents, counts.tokens)
+        rows, tokens = _write_output(task, file, tokenizer, settings, origin, version, report)
+    return FileResult(task.input, task.output, rows, tokens)
 
 
 def _rows_of_existing(task: FileTask, version: FileVersion, origin: bytes, existing: str) -> int | None:
@@ -294,22 +297,20 @@ def _write_output(
     origin: bytes,
     version: FileVersion,
     report: Report,
-) -> Counts:
-    parquet = open_parquet(file, task.input)
-    layout = Layout(parquet.schema_arrow, settings, task.input)
-    bytes_per_row = version.size / max(1, parquet.metadata.num_rows)
-    total = Counts()
-    with publish(task.output) as target, TokenWriter(target, layout.schema, settings, origin) as writer:
-        for block in read_blocks(parquet, layout, task.input):
-            ids, counts = layout.encode(block, tokenizer, total.documents)
-            table = layout.output(block, ids)
-            # Writing a large row takes much memory, and its text is not needed any more.
-            del block, ids
+) -> tuple[int, int]:
+    """Write the output. Gives its rows, and the ids in them."""
+    source = open_source(file, settings, task.input)
+    rows = tokens = 0
+    told = 0.0
+    with publish(task.output) as target, TokenWriter(target, source.schema, settings, origin) as writer:
+        for table, counts, size in source.tables(tokenizer):
             writer.write(table)
+            rows += table.num_rows
             del table
-            total += counts
-            report(counts, bytes_per_row * counts.documents)
-        report(Counts(), version.size - bytes_per_row * total.documents)
+            tokens += counts.tokens
+            told += size
+            report(counts, size)
+        report(Counts(), version.size - told)
         if version_of(task.input) != version:
             raise InputError(f"{task.input} was changed while it was read; run again when it is complete.")
-    return total
+    return rows, tokens

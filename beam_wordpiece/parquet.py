@@ -45,7 +45,8 @@ class Layout:
         self._path = self._find_text(settings.text_column)
         keep_text = settings.keep_text or settings.text_column in (settings.columns or ())
         passed = self._passed_columns(settings)
-        self.read_columns = None if settings.columns is None else [*passed, settings.text_column]
+        pieces = [name for name in (settings.chunk_column,) if name is not None]
+        self.read_columns = None if settings.columns is None else [*passed, settings.text_column, *pieces]
         # (column, path below it that is left out)
         self._passed: list[tuple[str, tuple[str, ...]]] = []
         fields = []
@@ -82,33 +83,36 @@ class Layout:
         try:
             return tokenizer.encode_arrow_counted(pa.chunked_array(texts))
         except TextError as error:
-            column, name = self._settings.id_column, ""
-            if column is not None:
-                name = f" ({column} {pa.Table.from_batches(batches).column(column)[error.row].as_py()!r})"
-            raise InputError(
-                f"{self._where}, row {before + error.row}{name}: the text of {self._settings.text_column!r} is not"
-                " UTF-8; repair it, or set `errors` to replace."
-            ) from error
+            raise self.not_utf8(pa.Table.from_batches(batches), error.row, before) from error
+
+    def not_utf8(self, table: pa.Table, row: int, before: int) -> InputError:
+        """The error about the text in a row of `table`. `before`: rows of the file that came earlier."""
+        column, name = self._settings.id_column or self._settings.document_column, ""
+        if column is not None:
+            name = f" ({column} {table.column(column)[row].as_py()!r})"
+        return InputError(
+            f"{self._where}, row {before + row}{name}: the text of {self._settings.text_column!r} is not UTF-8;"
+            " repair it, or set `errors` to replace."
+        )
 
     def output(self, batches: Sequence[pa.RecordBatch], ids: pa.RecordBatch) -> pa.Table:
         """The rows of the output: what is passed through of `batches`, and the `input_ids` of all of them.
 
-        Raises InputError where these are a large_list: the `input_ids` of an output are a list<int32>.
+        Raises InputError where these are too many, as `id_lists` has it.
         """
+        lists = id_lists(ids, self._where).cast(self.schema.field(OUTPUT_COLUMN).type)
+        return pa.Table.from_arrays([*self.passed(batches).columns, lists], schema=self.schema)
+
+    def passed(self, batches: Sequence[pa.RecordBatch]) -> pa.Table:
+        """The columns of the output beside the ids."""
         columns: list[Any] = []
-        for (name, cut), item in zip(self._passed, self.schema, strict=False):
+        fields = list(self.schema)[:-1]
+        for (name, cut), item in zip(self._passed, fields, strict=True):
             chunks: Any = [batch.column(batch.schema.get_field_index(name)) for batch in batches]
             if cut:
                 chunks = [_array_without(chunk, cut) for chunk in chunks]
             columns.append(pa.chunked_array(chunks, type=item.type))
-        lists: Any = ids.column(OUTPUT_COLUMN)
-        if pa.types.is_large_list(lists.type):
-            raise InputError(
-                f"{self._where}: {ids.num_rows} rows have 2**31 token ids or more, which are too many for one column;"
-                " split the table, or a text that is so long."
-            )
-        columns.append(lists.cast(self.schema.field(OUTPUT_COLUMN).type))
-        return pa.Table.from_arrays(columns, schema=self.schema)
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
     def _find_text(self, name: str) -> tuple[str, ...]:
         """The path of the text column from the top; a column whose own name has dots comes before a struct's field."""
@@ -135,12 +139,14 @@ class Layout:
     def _passed_columns(self, settings: FileSettings) -> list[str]:
         """The names of the top-level columns to pass through, in the order of the input."""
         asked = set(self._schema.names if settings.columns is None else settings.columns)
-        if settings.id_column is not None:
-            asked.add(settings.id_column)
+        always = (settings.id_column, settings.document_column, settings.chunk_column)
+        asked.update(name for name in always if name is not None)
         if settings.keep_text:
             asked.add(self._path[0])
         for name in sorted(asked):
             self._require_column(name, name)
+        if settings.rows == "documents" and settings.chunk_column is not None:
+            asked.remove(settings.chunk_column)
         return [name for name in self._schema.names if name in asked]
 
 
@@ -172,6 +178,17 @@ def _array_without(array: Any, cut: tuple[str, ...]) -> pa.StructArray:
             children.append(rest)
             kept.append(_array_without(values, cut[1:]))
     return pa.StructArray.from_arrays(kept, fields=children, mask=array.is_null())
+
+
+def id_lists(ids: pa.RecordBatch, where: str) -> Any:
+    """The column of a batch of ids. Raises InputError where it is a large_list: that of an output is a list<int32>."""
+    lists: Any = ids.column(OUTPUT_COLUMN)
+    if pa.types.is_large_list(lists.type):
+        raise InputError(
+            f"{where}: {ids.num_rows} rows have 2**31 token ids or more, which are too many for one column; split the"
+            " table, or a text that is so long."
+        )
+    return lists
 
 
 def open_parquet(file: pa.NativeFile, where: str) -> pq.ParquetFile:

@@ -26,6 +26,11 @@ ORIGIN_KEY = b"beam_wordpiece"
 # Raised when the same input and settings give other bytes than before, so that a rerun writes them again.
 ORIGIN_VERSION = 2
 
+# Settings that decide nothing about the rows and their bytes, but what is kept or refused.
+_UNDECIDING = ("existing", "format", "max_document_mb")
+# Settings that came later: an output names them only where they are not the default, as outputs from before do not.
+_LATER = ("document_column", "chunk_column", "documents", "separator", "rows")
+
 # What pyarrow would take by itself today: said, because equal settings have to give equal bytes.
 ZSTD_LEVEL = 1
 PAGE_BYTES = 1 << 20
@@ -36,7 +41,8 @@ PAGE_VERSION: Final = "1.0"
 class Origin:
     """What an output was made from: two outputs of one origin are the same file, byte for byte.
 
-    `size` (bytes) and `footer` identify the input, `automaton` is the fingerprint of the tokenizer.
+    `size` (bytes) and `footer` (the digest of `sources.input_digest`) identify the input, `automaton` is the
+    fingerprint of the tokenizer.
     """
 
     size: int
@@ -46,9 +52,10 @@ class Origin:
 
     def to_json(self) -> bytes:
         """What the footer of the output says under `ORIGIN_KEY`."""
-        # Only what decides about the rows and their bytes: not whether an output that exists is kept.
-        names = sorted(set(FileSettings.__dataclass_fields__) - {"existing"})
-        settings = {name: getattr(self.settings, name) for name in names}
+        fields = FileSettings.__dataclass_fields__
+        said = [name for name in fields if name not in _UNDECIDING]
+        said = [name for name in said if name not in _LATER or getattr(self.settings, name) != fields[name].default]
+        settings = {name: getattr(self.settings, name) for name in said}
         content = {"version": ORIGIN_VERSION, "input": {"size": self.size, "footer": self.footer}}
         content |= {"automaton": self.automaton, "settings": settings}
         content |= {"writer": {"zstd_level": ZSTD_LEVEL, "page_bytes": PAGE_BYTES, "page_version": PAGE_VERSION}}
@@ -104,6 +111,8 @@ class TokenWriter:
 
     def write(self, table: pa.Table) -> None:
         """Add rows. `table` has the schema given at the start."""
+        if table.num_rows == 0:
+            return
         self._pending.append(table)
         self._size += table.nbytes
         if self._size >= self._limit:

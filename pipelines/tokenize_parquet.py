@@ -102,7 +102,7 @@ def run(config: JobConfig, beam_flags: list[str], progress: bool) -> None:
         pipeline = beam.Pipeline(runner=driver.runner_name(options), options=options)
     except ValueError as error:
         raise ConfigError(f"Beam cannot make the pipeline: {' '.join(str(error).split())}") from error
-    tasks = plan_tasks(config.input, config.output)
+    tasks = plan_tasks(config.input, config.output, config.format)
     automaton = prepare_automaton(config.tokenizer, config.options, config.output)
     with driver.errors_folder(options) as folder:
         build(pipeline, tasks, automaton, config, folder, spread=not driver.has_one_worker(options))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
 from pathlib import Path
 
@@ -50,6 +51,26 @@ def test_an_output_has_the_path_of_its_input_from_the_wildcard_on(
     assert sorted(plan_tasks([str(tmp_path / pattern)], str(tmp_path / "out"))) == sorted(wanted)
     monkeypatch.chdir(tmp_path)
     assert sorted(plan_tasks([pattern], "out")) == sorted(wanted)
+
+
+@pytest.mark.parametrize(
+    ("format", "parquet"),
+    [("auto", ["a.csv", "b.gz", "txt", "x.txt.bz2"]), ("parquet", "all"), ("text", [])],
+)
+def test_the_output_of_a_text_file_has_a_name_of_its_own(tmp_path: Path, format: str, parquet: list[str]) -> None:
+    names = ["a.csv", "a.txt", "b.gz", "c.text", "d.txt.gz", "e.TXT.zst", "f.text.zst", "txt", "x.txt.bz2"]
+    corpus.touch(tmp_path / "in", *names)
+    planned = {
+        Path(task.input).name: Path(task.output).name for task in plan_tasks([f"{tmp_path}/in/*"], "out", format)
+    }
+    kept = names if parquet == "all" else parquet
+    assert planned == {name: name if name in kept else name + ".parquet" for name in names}
+
+
+def test_two_inputs_for_one_output_because_one_is_text(tmp_path: Path) -> None:
+    corpus.touch(tmp_path, "in/a.txt", "in/a.txt.parquet")
+    with pytest.raises(ConfigError, match=r"in/a\.txt and .*in/a\.txt\.parquet would both be written"):
+        plan_tasks([f"{tmp_path}/in/*"], str(tmp_path / "out"))
 
 
 def test_a_file_that_two_patterns_match_is_read_once(tmp_path: Path) -> None:
@@ -119,6 +140,26 @@ def test_an_output_of_other_settings_is_written_again(tmp_path: Path, run: Run, 
     run()
     assert not run(**settings).skipped
     assert run(**settings).skipped
+
+
+def test_outputs_from_before_there_were_documents_in_pieces_are_kept() -> None:
+    assert json.loads(parquet_writer.Origin(7, "f", "a", FileSettings()).to_json()) == {
+        "version": 2,
+        "input": {"size": 7, "footer": "f"},
+        "automaton": "a",
+        "settings": {
+            "text_column": "text",
+            "id_column": None,
+            "columns": None,
+            "keep_text": False,
+            "add_special_tokens": True,
+            "errors": "replace",
+            "encoding": "byte_stream_split",
+            "compression": "zstd",
+            "row_group_mb": 32,
+        },
+        "writer": {"zstd_level": 1, "page_bytes": 1 << 20, "page_version": "1.0"},
+    }
 
 
 @pytest.mark.parametrize(
