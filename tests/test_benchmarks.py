@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import short_texts, speed, systems, texts
+import beam_wordpiece as bw
+from benchmarks import short_texts, speed, streams, systems, texts
 
 
 @pytest.fixture
@@ -71,3 +72,16 @@ def test_calls_are_timed_for_every_way(monkeypatch: pytest.MonkeyPatch) -> None:
     assert taken == ["a", "b"] * 3
     assert times["append"]["later"] > 0
     assert times.keys() == {"append", "upper"}
+
+
+def test_streams_are_timed_beside_whole_documents(tokenizer: bw.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "ROUNDS", 2)
+    monkeypatch.setattr(streams, "MOST_CALLS", 40)
+    measured = streams.measure(tokenizer, ["naïve cats " * 300, "", "中文" * 50])
+    assert [(name, size) for name, size, _, _ in measured][:3] == [
+        ("chunks", 1 << 20),
+        ("chunks", 1 << 16),
+        ("chunks", 4096),
+    ]
+    assert {name for name, *_ in measured} == {"chunks", "rows"}
+    assert min(ratio for _, _, ratio, _ in measured) > 0
