@@ -108,6 +108,17 @@ class Facts:
         return [data.decode("utf-8", "replace") for data in joined]
 
 
+def heeded(arrivals: list[bw.Chunk]) -> list[bw.Chunk]:
+    """The chunks that come before the document is complete, or known to go on behind its end."""
+    first: dict[int, bool] = {}
+    for place, chunk in enumerate(arrivals, 1):
+        first.setdefault(chunk.number, chunk.last)
+        ends = [number for number, last in first.items() if last or (number == chunk.number and chunk.last)]
+        if ends and (max(first) > min(ends) or len(first) == min(ends) + 1):
+            return arrivals[:place]
+    return arrivals
+
+
 def runs(numbers: Iterable[int]) -> Iterator[list[int]]:
     """Numbers in order, those that follow each other together."""
     pairs = enumerate(sorted(numbers))
