@@ -37,7 +37,8 @@ examples:
   beam-wordpiece inspect bert.bwp                           what is in it
   beam-wordpiece encode --automaton bert.bwp "Hello there"  how a text is tokenized
 
-`beam-wordpiece COMMAND --help` says more about each command.
+`beam-wordpiece COMMAND --help` says more about each command. Whole files, Parquet or text, also documents that come in
+pieces, are for the pipeline: `python -m pipelines.tokenize_parquet --help`, in a clone of the project.
 """
 COMPILE_EXAMPLES = """\
 examples:

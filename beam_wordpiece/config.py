@@ -39,7 +39,7 @@ class FileSettings:
     documents: str = "line"
     separator: str | None = None
     rows: str = "documents"
-    max_document_mb: int = 256
+    max_document_mb: int = 128
     add_special_tokens: bool = True
     errors: str = "replace"
     existing: str = "resume"

@@ -108,8 +108,8 @@ SETTINGS = (
     Setting(
         "max_document_mb",
         "number",
-        "the largest text of a document in several pieces, in MB, that is put in one row; a larger one is refused "
-        "(default: 256, at most 1024)",
+        "with --rows documents: the largest text in MB of a document of a text file or of rows with a "
+        "--document-column; a larger one is refused (default: 128, at most 1024)",
         least=1,
     ),
     Setting(

@@ -98,7 +98,7 @@ PROGRESS = Progress()
 @with_input_types(FileTask)
 @with_output_types(FileResult)
 class TokenizeFiles(beam.PTransform[Any, Any]):
-    """Parquet files to Parquet files: PCollection[FileTask] -> PCollection[FileResult].
+    """Parquet or text files to Parquet files: PCollection[FileTask] -> PCollection[FileResult].
 
     `io.plan_tasks(patterns, output)` makes the tasks. `automaton`: path of an automaton. `settings`: which columns, and
     how they are written (`config.FileSettings`). Each output appears whole or not at all, and is left alone if it is

@@ -1,4 +1,4 @@
-"""The main job: Parquet files in, the same files with exact token ids out.
+"""The main job: Parquet or text files in, Parquet files with exact token ids out.
 
     python -m pipelines.tokenize_parquet --config configs/quickstart.yaml
 
@@ -23,11 +23,18 @@ PROGRAM = "tokenize_parquet"
 MISUSED, FAILED, INTERRUPTED = 2, 1, 130
 
 DESCRIPTION = """\
-Tokenize a text column of Parquet files with WordPiece, exactly as HuggingFace tokenizers does.
+Tokenize a text column of Parquet files, or text files, with WordPiece, exactly as HuggingFace tokenizers does.
 
 Each input becomes one output of the same name, with the token ids in the column input_ids (list<int32>) instead of the
 text, and every other column as it was. An output appears whole or not at all; a job that was stopped goes on where it
 was when the same command is given again.
+
+Documents may come in pieces, cut anywhere, and have the ids of the whole:
+  rows of Parquet   --document-column names their document; they stand one after the other, and --chunk-column checks it
+  text files        .txt and .text, also .gz and .zst, of any size; --documents says whether a document is a line, the
+                    whole file, or what a --separator ends. In a.txt.gz, out a.txt.gz.parquet, with the columns
+                    document (its number in the file) and input_ids
+With --rows chunks the output has a row for each piece, in which are the ids that were certain with it.
 """
 
 EXAMPLES = """\
@@ -37,6 +44,12 @@ examples:
   the same without a file, keeping only the ids beside the tokens:
     python -m pipelines.tokenize_parquet --input 'corpus/**/*.parquet' --output tokenized \\
         --tokenizer bert-base-uncased/tokenizer.json --text-column body --id-column doc_id --columns
+  pages of books, a row for each page:
+    python -m pipelines.tokenize_parquet --input 'scans/*.parquet' --output tokenized \\
+        --tokenizer vocab.txt --document-column book --chunk-column page --rows chunks
+  text files, with a blank line after each document:
+    python -m pipelines.tokenize_parquet --input 'texts/*.txt.zst' --output tokenized \\
+        --tokenizer vocab.txt --documents separator --separator '\\n\\n'
   on all cores of this machine (Beam's flags are passed on to Beam):
     python -m pipelines.tokenize_parquet --config configs/corpus.yaml \\
         --direct_running_mode=multi_processing --direct_num_workers=0
