@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 from apache_beam.metrics.metric import Metrics
@@ -25,6 +26,7 @@ from beam_wordpiece.chunks import (
     spool_file,
 )
 from beam_wordpiece.config import FileSettings
+from beam_wordpiece.errors import InputError
 from beam_wordpiece.stream import Stream
 from beam_wordpiece.tokenizer import Counts, Tokenizer
 from beam_wordpiece.transforms import NAMESPACE, _TokenizerDoFn
@@ -93,10 +95,7 @@ class TokenizeGroups(ChunksDoFn):
         key, chunks = element
         document = document_name(key)
         with spool_file() as file:
-            spool = ChunkSpool(file, self.limit)
-            for number, text, last in chunks:
-                if not spool.add(number, text, last):
-                    break
+            spool = self._spooled(document, chunks, file)
             faults = self._faults(spool)
             self.add("chunks_duplicate", spool.duplicates)
             self.add("chunks_conflict", len(faults.conflicts))
@@ -108,6 +107,20 @@ class TokenizeGroups(ChunksDoFn):
         if faults:
             letter = faults.letter(document, spool.chunks, spool.duplicates, rows)
             yield self.dead_letter(letter, given=rows > 0)
+
+    def _spooled(self, document: str, chunks: Iterable[Piece], file: IO[bytes]) -> ChunkSpool:
+        """The chunks of a document, as far as it may have them. Raises InputError where the disk is full."""
+        spool = ChunkSpool(file, self.limit)
+        for number, text, last in chunks:
+            try:
+                if not spool.add(number, text, last):
+                    break
+            except OSError as error:
+                raise InputError(
+                    f"The chunks of the document {document!r} cannot be kept in the folder of temporary files, "
+                    f"{tempfile.gettempdir()}: {error.strerror}; make room, or name another one with TMPDIR."
+                ) from error
+        return spool
 
     def _faults(self, spool: ChunkSpool) -> Faults:
         """What is wrong, also with the text: before the first row is given, so that there is none of a bad document."""

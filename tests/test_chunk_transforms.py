@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import itertools
+import os
 import pickle
 import random
 import subprocess
@@ -153,6 +156,20 @@ def test_documents_that_are_too_large_or_numbered_badly(tmp_path: Path, path: st
         reasons = " ".join(letter.reason for letter in letters)
         assert "it has more than 1 MB (max_document_mb" in reasons
         assert "1 of its chunks have a number below 0" in reasons
+
+
+def test_a_full_disk(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(chunk_groups, "spool_file", Full)
+    do_fn = chunk_groups.TokenizeGroups(path, FileSettings(), ChunkSettings())
+    do_fn.setup()
+    with pytest.raises(
+        bw.InputError, match=r"document 'a' cannot be kept in .*: No space left on device"
+    ):
+        list(do_fn.process((b"a", [(0, b"x", True)])))
 
 
 def test_names_that_utf8_cannot_say(tmp_path: Path, path: str) -> None:
