@@ -241,6 +241,7 @@ def test_neither_config_nor_help_imports_beam() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "--text-column" in done.stdout
+    assert "rows of Parquet   --document-column names their document" in done.stdout
     assert "{replace,error}" in done.stdout
 
 

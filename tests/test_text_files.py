@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import random
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,11 @@ import beam_wordpiece as bw
 from beam_wordpiece import text_source
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import InputError
-from beam_wordpiece.io import FileResult, FileTask, tokenize_file
+from beam_wordpiece.io import FileResult, FileTask, plan_tasks, tokenize_file
 from beam_wordpiece.sources import open_source
 from tests import corpus, test_kill
+from tests.conftest import ROOT
+from tests.elsewhere import SCHEME, Elsewhere
 
 SMALL = "un\r\naffable\n\n\r\r\ncafé 日本\n\r\n👍 don't [MASK]\r\rx\n"
 KINDS: dict[str, dict[str, object]] = {
@@ -256,6 +260,48 @@ def test_what_is_reported_adds_up(tmp_path: Path, tokenizer: bw.Tokenizer, monke
         assert total.bytes == sum(len(document.encode()) for document in documents)
         assert total.tokens == sum(map(len, whole(tokenizer, documents)))
         assert sum(size for _, size in reported) == (tmp_path / name).stat().st_size
+
+
+def test_files_elsewhere(tmp_path: Path, tokenizer: bw.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Elsewhere, "root", tmp_path)
+    for name, compress in COMPRESSIONS.items():
+        (tmp_path / name).write_bytes(compress(SMALL.encode()))
+    tasks = plan_tasks([f"{SCHEME}://*.t*"], f"{SCHEME}://out")
+    assert {task.output for task in tasks} == {f"{SCHEME}://out/{name}.parquet" for name in COMPRESSIONS}
+    for task in tasks:
+        tokenize_file(task, tokenizer, FileSettings(), lambda counts, size: None)
+        out = pq.read_table(tmp_path / task.output.removeprefix(f"{SCHEME}://"))
+        assert out["input_ids"].to_pylist() == whole(tokenizer, split(SMALL, {}))
+
+
+MEMORY = """
+import re, sys
+from pathlib import Path
+import beam_wordpiece as bw
+from beam_wordpiece.config import FileSettings
+from beam_wordpiece.io import FileTask, tokenize_file
+
+tokenizer = bw.Tokenizer(bw.Automaton.compile(sys.argv[1]))
+settings = FileSettings(documents="file", rows="chunks", row_group_mb=1)
+for name in sys.argv[2:]:
+    tokenize_file(FileTask(name, name + ".parquet"), tokenizer, settings, lambda counts, size: None)
+    # Of this program alone: getrusage counts that of the process that started it.
+    print(int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]) >> 10)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is looked up in /proc, which is not here")
+def test_one_long_document_takes_no_more_memory_than_a_short_one(tmp_path: Path, tokenizer_json: Path) -> None:
+    words = "".join(chr(97 + place % 26) + " cat "[place % 5 :] for place in range(2_000_000)).encode()
+    part = gzip.compress(words, 1)
+    names = [str(tmp_path / f"{count}.txt.gz") for count in (2, 16)]
+    for name, count in zip(names, (2, 16), strict=True):
+        Path(name).write_bytes(part * count)
+    command = [sys.executable, "-c", MEMORY, str(tokenizer_json), *names]
+    short, long = map(int, subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.split())
+    assert pq.read_metadata(names[1] + ".parquet").num_rows == -(-16 * len(words) // text_source.BLOCK_BYTES)
+    # MB, of 122 of text and more than 200 of ids.
+    assert long < short + 25
 
 
 # The job ------------------------------------------------------------------------------------------------------------
