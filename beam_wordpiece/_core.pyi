@@ -17,6 +17,8 @@ def compile(
     unk_token: str,
     continuing_subword_prefix: str,
     max_input_chars_per_word: int,
+    pretokenize: bool,
+    unknown: str,
     added_tokens: Sequence[tuple[str, int, bool, bool, bool, bool, bool]],
     prefix_ids: Sequence[int],
     suffix_ids: Sequence[int],

@@ -1,4 +1,5 @@
-"""WordPiece on one word in plain Python: for reading, and as the oracle of the tests. The Rust kernel is what is fast.
+"""WordPiece on one word, or on text that is not split into words, in plain Python: for reading, and as the oracle of
+the tests. The Rust kernel is what is fast.
 
 Source: Song, Salcianu, Song, Dopson, Zhou, "Fast WordPiece Tokenization", EMNLP 2021, section 3 (one word at a time).
 The names are the paper's:
@@ -21,10 +22,18 @@ that itself begins with the indicator is a special case. Here r and r# have a tr
 written, r#'s the tokens that begin with the indicator, without it. So a word may begin with the indicator, and the
 indicator may be a token, or have a token as its prefix: HuggingFace's WordPiece model gives the same tokens in all
 these cases. With an empty indicator, r and r# are one node.
+
+Text that is not split into words (`StretchMatch`) has tokens wherever it can have them: a character that begins none
+where it stands is unknown by itself, and matching goes on behind it, at r#. Popping then never gets stuck: where
+Algorithm 2 has no edge for c at a root, c itself is popped as unknown. So every node but the roots has a failure link.
 """
 
 from collections import deque
 from collections.abc import Iterable
+
+# What stands for one unknown character among the tokens of a stretch, and in failure pops. It is no token: an empty one
+# would match without reading.
+UNKNOWN_CHARACTER = ""
 
 
 class Node:
@@ -101,6 +110,11 @@ class LinMaxMatch:
                     Z, z = Z + z.F, z.f
                 if z is not None:
                     v.f, v.F = z.edges[c], Z
+                else:
+                    self._stuck(v, Z)
+
+    def _stuck(self, v: Node, Z: list[str]) -> None:
+        """`Z` comes off the front of the string of `v`, and no token begins with what is left, its last character."""
 
     def _insert(self, root: Node, path: str, token: str) -> None:
         """Add `token` to the trie at the end of `path`. An empty path would match without reading: it is no match."""
@@ -109,6 +123,32 @@ class LinMaxMatch:
             u = u.edges.setdefault(c, Node(u.depth + 1))
         if u is not root:
             u.chi = token
+
+
+class StretchMatch(LinMaxMatch):
+    """Longest-match-first tokens of a stretch of text, white space and all, in time linear in its length."""
+
+    def __init__(self, vocabulary: Iterable[str], suffix_indicator: str = "##") -> None:
+        super().__init__(vocabulary, suffix_indicator)
+
+    def tokenize_stretch(self, text: str) -> list[str]:
+        """The tokens of `text`, with UNKNOWN_CHARACTER for each character that begins none where it stands."""
+        u, tokens = self.r, list[str]()
+        for c in text:
+            while (v := self.delta(u, c)) is None and u.f is not None:
+                tokens.extend(u.F)
+                u = u.f
+            if v is None:
+                tokens.append(UNKNOWN_CHARACTER)
+                v = self.r_sharp
+            u = v
+        while u.f is not None:
+            tokens.extend(u.F)
+            u = u.f
+        return tokens
+
+    def _stuck(self, v: Node, Z: list[str]) -> None:
+        v.f, v.F = self.r_sharp, [*Z, UNKNOWN_CHARACTER]
 
 
 def max_match(
@@ -130,4 +170,17 @@ def max_match(
             return None
         found.append(indicator + word[start:end])
         start = end
+    return found
+
+
+def max_match_stretch(vocabulary: Iterable[str], text: str, suffix_indicator: str = "##") -> list[str]:
+    """What `StretchMatch` is to compute, by trying every end for every start. Parameters and result are the same."""
+    tokens = set(vocabulary)
+    found, start = list[str](), 0
+    while start < len(text):
+        indicator = suffix_indicator if start else ""
+        ends = (end for end in range(len(text), start, -1) if indicator + text[start:end] in tokens)
+        end = next(ends, None)
+        found.append(UNKNOWN_CHARACTER if end is None else indicator + text[start:end])
+        start = start + 1 if end is None else end
     return found

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 # What can be done about text that is not UTF-8, and about a vocab.txt that probably means something else.
 ERRORS = ("replace", "error")
 DOUBTFUL_LINES = ("error", "warn")
+# What is unknown where no token is found.
+UNKNOWN = ("word", "character")
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,18 @@ OPTIONS = (
     Setting("continuing_subword_prefix", "text", "what marks a token inside a word, such as ##"),
     Setting("max_input_chars_per_word", "number", "longer words, in characters, are the unknown token"),
     Setting("profile", "text", "whose behaviour is followed"),
+    Setting(
+        "pretokenize",
+        "boolean",
+        "split text into words (default); false matches it as it stands, spaces included, with --unknown character",
+    ),
+    Setting(
+        "unknown",
+        "text",
+        "what is the unknown token where no token is found: the 'word' (default), or without word splitting the "
+        "'character'",
+        choices=UNKNOWN,
+    ),
     Setting("truncation", "boolean", "false leaves out the truncation that a tokenizer.json asks for"),
     Setting("padding", "boolean", "false leaves out the padding that a tokenizer.json asks for"),
     Setting(

@@ -12,7 +12,7 @@ from typing import Any
 
 from beam_wordpiece.checks import is_text
 from beam_wordpiece.errors import ConfigError, VocabularyError
-from beam_wordpiece.settings import DOUBTFUL_LINES
+from beam_wordpiece.settings import DOUBTFUL_LINES, UNKNOWN
 
 # The compiled automaton keeps an id in 28 bits; the other bits of the word are flags.
 ID_LIMIT = 1 << 28
@@ -28,7 +28,15 @@ class Options:
     """How text is normalized and split, with the names and defaults of HF's BertNormalizer and WordPiece.
 
     `strip_accents=None` follows `lowercase`. `max_input_chars_per_word` counts characters (code points) after
-    normalization. Raises ConfigError for a value of the wrong type and for a profile that is not built.
+    normalization.
+
+    `pretokenize`: split the text into words. With False all normalized text from one added token to the next is matched
+    as it stands, white space included, and no limit of length applies. The spaces that HF's normalizer puts around an
+    ideograph (`handle_chinese_chars`) are then text too, and no token has two ideographs side by side. `unknown`: what
+    is the unknown token where no token is found: the "word" (with pretokenize=True), or the "character" that begins no
+    token where it stands (with pretokenize=False). There are no other pairs.
+
+    Raises ConfigError for a value of the wrong type, for a profile that is not built, and for another pair.
     """
 
     lowercase: bool = True
@@ -39,9 +47,11 @@ class Options:
     continuing_subword_prefix: str = "##"
     max_input_chars_per_word: int = 100
     profile: str = "hf"
+    pretokenize: bool = True
+    unknown: str = "word"
 
     def __post_init__(self) -> None:
-        for name in ("lowercase", "clean_text", "handle_chinese_chars"):
+        for name in ("lowercase", "clean_text", "handle_chinese_chars", "pretokenize"):
             self._require(name, type(getattr(self, name)) is bool, "true or false")
         self._require("strip_accents", self.strip_accents is None or type(self.strip_accents) is bool, "a bool or None")
         self._require("unk_token", is_text(self.unk_token) and self.unk_token != "", "a text that is not empty")
@@ -51,6 +61,12 @@ class Options:
         if self.profile in PLANNED_PROFILES:
             raise ConfigError(f'The profile "{self.profile}" is not built yet; use profile="hf".')
         self._require("profile", self.profile in PROFILES, 'the name of a profile ("hf")')
+        self._require("unknown", self.unknown in UNKNOWN, " or ".join(f'"{name}"' for name in UNKNOWN))
+        if self.pretokenize != (self.unknown == "word"):
+            raise ConfigError(
+                f"pretokenize={self.pretokenize} does not go with unknown={self.unknown!r}: give pretokenize=True with "
+                'unknown="word" (as BERT has it), or pretokenize=False with unknown="character".'
+            )
 
     def _require(self, name: str, holds: bool, what: str) -> None:
         if not holds:

@@ -23,6 +23,10 @@ TEXTS = [
 ]
 
 
+# Options of an automaton that does not split text into words.
+STRETCHES: dict[str, Any] = {"pretokenize": False, "unknown": "character"}
+
+
 def document() -> dict[str, Any]:
     """A tokenizer.json with special tokens and BERT's template, as a dict to be changed."""
     special = [{"content": token, "special": True} for token in oracle.SPECIAL_TOKENS]

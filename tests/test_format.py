@@ -8,6 +8,7 @@ import random
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ import xxhash
 
 import beam_wordpiece as bw
 from tests.oracle import SPECIAL_TOKENS, tokenizer_json
+from tests.small import STRETCHES
 
 HEADER = struct.Struct("<8sIIQQ16s16s")  # magic, version, sections, length, checksum, fingerprint, reserved
 ENTRY = struct.Struct("<QQ")  # offset and length of a section
@@ -39,14 +41,25 @@ TEXTS = [
 ]
 
 
+def compile_small(folder: Path, *, lstrip: bool, **keywords: Any) -> bytes:
+    """The file of a small automaton with added tokens and a template."""
+    path = folder / "tokenizer.json"
+    special = [{"content": token, "special": True} for token in SPECIAL_TOKENS]
+    added = [{"content": "<x>", "normalized": True, "lstrip": lstrip}, {"content": "<Y>", "single_word": True}]
+    path.write_text(tokenizer_json(VOCABULARY, added_tokens=[*special, *added], template=True), encoding="utf-8")
+    return bw.Automaton.compile(path, **keywords).to_bytes()
+
+
 @pytest.fixture(scope="module")
 def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The file of a small automaton that has something in every section."""
-    path = tmp_path_factory.mktemp("format") / "tokenizer.json"
-    special = [{"content": token, "special": True} for token in SPECIAL_TOKENS]
-    added = [{"content": "<x>", "normalized": True, "lstrip": True}, {"content": "<Y>", "single_word": True}]
-    path.write_text(tokenizer_json(VOCABULARY, added_tokens=[*special, *added], template=True), encoding="utf-8")
-    return bw.Automaton.compile(path, sample=TEXTS * 2).to_bytes()
+    return compile_small(tmp_path_factory.mktemp("format"), lstrip=True, sample=TEXTS * 2)
+
+
+@pytest.fixture(scope="module")
+def unsplit(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of one that does not split text into words."""
+    return compile_small(tmp_path_factory.mktemp("format"), lstrip=False, **STRETCHES)
 
 
 def sections(content: bytes) -> dict[str, tuple[int, int]]:
@@ -121,15 +134,24 @@ def test_a_file_that_is_cut_off_names_itself(content: bytes, tmp_path: Path) -> 
 def test_another_version_says_so(content: bytes) -> None:
     fields = list(HEADER.unpack_from(content))
     fields[1] += 1
-    with pytest.raises(bw.AutomatonError, match=r"version 2.*compile it again"):
+    with pytest.raises(bw.AutomatonError, match=r"version 4.*versions 2 to 3.*compile it again"):
         bw.Automaton.from_bytes(HEADER.pack(*fields) + content[HEADER.size :])
+
+
+def test_a_file_of_the_version_before_is_read(content: bytes) -> None:
+    """It differs in the number and the checksum alone."""
+    magic, version, *rest = HEADER.unpack_from(content)
+    old = forge(HEADER.pack(magic, version - 1, *rest) + content[HEADER.size :])
+    assert HEADER.unpack_from(old)[1] == 2
+    assert use(old)
+    assert bw.Automaton.from_bytes(old).fingerprint == bw.Automaton.from_bytes(content).fingerprint
 
 
 def forge(content: bytes) -> bytes:
     """The file with its length and checksum put right, whatever is in it."""
     magic, version, count, _, _, fingerprint, reserved = HEADER.unpack_from(content)
     body = content[HEADER.size :]
-    checksum = xxhash.xxh3_64_intdigest(body) ^ xxhash.xxh3_64_intdigest(fingerprint)
+    checksum = xxhash.xxh3_64_intdigest(body) ^ xxhash.xxh3_64_intdigest(fingerprint) ^ max(0, version - 2)
     return HEADER.pack(magic, version, count, len(content), checksum, fingerprint, reserved) + body
 
 
@@ -163,6 +185,28 @@ def test_forged_content_is_an_error_or_harmless(content: bytes, full: bool) -> N
     opened = [use(forge(damaged)) for damaged in files]
     # Both happen, or this tests nothing.
     assert 0 < sum(opened) < len(opened)
+
+
+def test_forged_content_without_words_is_an_error_or_harmless(unsplit: bytes, full: bool) -> None:
+    files = damaged_words(unsplit, random.Random(3), 200_000 if full else 4_000)
+    opened = [use(forge(damaged)) for damaged in files]
+    assert 0 < sum(opened) < len(opened)
+
+
+def test_a_node_without_a_failure_link_is_found_where_text_is_not_split(unsplit: bytes, content: bytes) -> None:
+    """Files that say of each other's trie how text is split: the nodes that are stuck have no link in one of them."""
+    assert use(with_stretches(unsplit, 0))
+    with pytest.raises(bw.AutomatonError, match="no failure link"):
+        bw.Automaton.from_bytes(with_stretches(content, 1))
+    with pytest.raises(bw.AutomatonError, match="way to split text"):
+        bw.Automaton.from_bytes(with_stretches(unsplit, 2))
+
+
+def with_stretches(content: bytes, number: int) -> bytes:
+    """The file with the last of its parameters, which says whether text is not split into words, changed."""
+    offset, size = sections(content)["parameters"]
+    end = offset + size
+    return forge(content[: end - 4] + number.to_bytes(4, "little") + content[end:])
 
 
 def test_forged_cuts_are_errors_or_harmless(content: bytes) -> None:

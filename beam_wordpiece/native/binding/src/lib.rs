@@ -21,7 +21,7 @@ use std::sync::Arc;
 use wordpiece::automaton::{Automaton as Kernel, OpenError};
 use wordpiece::encoder::{EncodeOptions, Encoded, encode};
 use wordpiece::error::Error;
-use wordpiece::options::{AddedToken, Options, Profile, Vocabulary};
+use wordpiece::options::{AddedToken, Options, Profile, Unknown, Vocabulary};
 use wordpiece::simd::Level;
 
 /// An exception of `beam_wordpiece.errors`.
@@ -60,8 +60,8 @@ type AddedTuple = (String, u32, bool, bool, bool, bool, bool);
 
 #[pyfunction]
 #[pyo3(signature = (tokens, ids, *, profile, lowercase, strip_accents, clean_text, handle_chinese_chars, unk_token,
-    continuing_subword_prefix, max_input_chars_per_word, added_tokens, prefix_ids, suffix_ids, metadata,
-    sample=None))]
+    continuing_subword_prefix, max_input_chars_per_word, pretokenize, unknown, added_tokens, prefix_ids, suffix_ids,
+    metadata, sample=None))]
 #[allow(clippy::too_many_arguments)]
 fn compile(
     py: Python<'_>,
@@ -75,6 +75,8 @@ fn compile(
     unk_token: String,
     continuing_subword_prefix: String,
     max_input_chars_per_word: u32,
+    pretokenize: bool,
+    unknown: &str,
     added_tokens: Vec<AddedTuple>,
     prefix_ids: Vec<u32>,
     suffix_ids: Vec<u32>,
@@ -94,6 +96,8 @@ fn compile(
         unk_token,
         continuing_subword_prefix,
         max_input_chars_per_word,
+        pretokenize,
+        unknown: Unknown::named(unknown).map_err(|error| kernel_error(py, error))?,
     };
     let added_tokens = added_tokens
         .into_iter()

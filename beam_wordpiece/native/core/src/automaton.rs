@@ -36,8 +36,16 @@ pub struct Parameters {
     pub nodes: u32,
     /// Code of the profile.
     pub profile: u32,
-    /// 0.
-    pub reserved: u32,
+    /// 1 where text is not split into words and unknown characters are tokens, otherwise 0.
+    pub stretches: u32,
+}
+
+impl Parameters {
+    /// Whether text is not split into words: all that lies between added tokens is one stretch.
+    #[inline(always)]
+    pub fn has_stretches(&self) -> bool {
+        self.stretches != 0
+    }
 }
 
 /// An added token as it is stored: its text is a range of the section of their texts.
@@ -328,8 +336,8 @@ impl<'a> Parts<'a> {
         std::str::from_utf8(self.slice(Section::Metadata)?).map_err(|_| "the metadata is not UTF-8")?;
         self.tokens()?.validate()?;
         self.validate_ids(parameters)?;
-        if parameters.max_input_chars_per_word > MOST_CHARS_PER_WORD {
-            return Err("its word limit is too large".into());
+        if parameters.max_input_chars_per_word > MOST_CHARS_PER_WORD || parameters.stretches > 1 {
+            return Err("its word limit is too large, or its way to split text is not known".into());
         }
         let slots = self.slice(Section::WordSlots)?;
         WordTable::<2>::new(parameters.words, slots, self.slice(Section::WordDisplacements)?)?;

@@ -4,6 +4,7 @@ use crate::code_points::{Class, Output};
 use crate::normalizer::BLOCK;
 use crate::simd::{Mask, Simd};
 use crate::utf8;
+use std::ops::Range;
 
 /// Bytes at which a chunk is full: enough for the lanes of the walk to be filled most of the time, and so few that what a
 /// chunk needs stays in the nearest caches.
@@ -69,7 +70,7 @@ impl Chunk {
     }
 
     /// Write a stretch of the text with its Hangul syllables split, from `free` on; gives where that ends.
-    pub fn split_syllables(&mut self, stretch: std::ops::Range<usize>, free: usize) -> usize {
+    pub fn split_syllables(&mut self, stretch: Range<usize>, free: usize) -> usize {
         // A syllable of three bytes becomes three jamo of three bytes at most.
         self.ensure(free + 3 * stretch.len() + SLACK);
         let (text, out) = self.bytes.split_at_mut(free);
@@ -234,22 +235,33 @@ impl Chunk {
         &self.bytes[..self.len]
     }
 
+    /// Where a complete word is.
+    pub fn word(&self, number: usize) -> Option<Range<usize>> {
+        (number < self.ended).then(|| self.starts[number] as usize..self.ends[number] as usize)
+    }
+
+    /// Where the word is that is open, if one is.
+    pub fn open_range(&self) -> Option<Range<usize>> {
+        let open = self.begun > self.ended && self.in_word != 0;
+        open.then(|| self.starts[self.ended] as usize..self.len)
+    }
+
     /// Forget the complete words (all that have ended) and move the open one to the beginning. Of one that is longer
     /// than `longest_word` bytes only so much is kept as shows that it is too long.
     pub fn carry_open_word(&mut self, longest_word: usize) {
-        if self.begun > self.ended && self.in_word != 0 {
-            let start = self.starts[self.ended] as usize;
-            let kept = (self.len - start).min(longest_word + 1);
-            self.bytes.copy_within(start..start + kept, 0);
-            self.len = kept;
+        let open = self.open_range();
+        self.carry(open.map(|word| word.start..word.end.min(word.start + longest_word + 1)));
+    }
+
+    /// Forget the complete words, and move what is to be kept of the open one to the beginning.
+    pub fn carry(&mut self, kept: Option<Range<usize>>) {
+        self.begun = usize::from(kept.is_some());
+        self.len = kept.as_ref().map_or(0, Range::len);
+        if let Some(kept) = kept {
+            self.bytes.copy_within(kept, 0);
             self.starts[0] = 0;
-            self.begun = 1;
-            self.carried = kept;
-        } else {
-            self.len = 0;
-            self.begun = 0;
-            self.carried = 0;
         }
+        self.carried = self.len;
         self.ended = 0;
     }
 

@@ -17,7 +17,8 @@ pub enum Class {
     Word = 1,
     /// A word of its own.
     Punctuation = 2,
-    /// A word of its own that normalization puts spaces around.
+    /// A word of its own that normalization puts spaces around. Where text is not split into words the spaces are there,
+    /// and it is [`Class::Word`] as everything is.
     Ideograph = 3,
 }
 
@@ -213,7 +214,8 @@ impl CodePointsBuf {
 }
 
 /// What one code point becomes: BertNormalizer's stages in their order (clean, space ideographs, decompose and strip,
-/// lower case), then BertPreTokenizer's view of each character that comes out.
+/// lower case), then BertPreTokenizer's view of each character that comes out. Without word splitting all that comes out
+/// is part of one word, and the spaces around an ideograph, which HF's normalizer writes, come out too.
 ///
 /// Hangul syllables are not decomposed here: they stay whole until a word is matched piece by piece.
 fn outputs(tables: &Tables, options: &Options, c: u32) -> Vec<Output> {
@@ -228,6 +230,9 @@ fn outputs(tables: &Tables, options: &Options, c: u32) -> Vec<Output> {
     }
     let ideograph = options.handle_chinese_chars && tables.cjk.contains(c);
     let mut outputs = Vec::new();
+    let spaced = ideograph && !options.pretokenize;
+    let space = Output::new(u32::from(' '), Class::Word, 0);
+    outputs.extend(spaced.then_some(space));
     for &d in if options.strip_accents { tables.decompose(&c) } else { std::slice::from_ref(&c) } {
         let combining_class = if options.strip_accents { tables.combining_class(d) } else { 0 };
         if options.strip_accents && tables.nonspacing_mark.contains(d) {
@@ -237,7 +242,9 @@ fn outputs(tables: &Tables, options: &Options, c: u32) -> Vec<Output> {
             continue;
         }
         for &l in if options.lowercase { tables.lowercase(&d) } else { std::slice::from_ref(&d) } {
-            let class = if tables.whitespace.contains(l) {
+            let class = if !options.pretokenize {
+                Class::Word
+            } else if tables.whitespace.contains(l) {
                 Class::Space
             } else if tables.punctuation.contains(l) {
                 Class::Punctuation
@@ -249,6 +256,7 @@ fn outputs(tables: &Tables, options: &Options, c: u32) -> Vec<Output> {
             outputs.push(Output::new(l, class, combining_class));
         }
     }
+    outputs.extend(spaced.then_some(space));
     // A character that is put out is a starter, or is itself sorted: a barrier beside a starter adds nothing.
     if outputs.len() > 1 && outputs.iter().any(|o| *o != Output::BARRIER && o.combining_class() == 0) {
         let sorted_too = outputs.iter().any(|o| o.combining_class() != 0 && *o != Output::BARRIER);

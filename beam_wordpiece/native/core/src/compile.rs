@@ -5,9 +5,9 @@ use crate::automaton::{AddedRecord, Automaton, Parameters};
 use crate::code_points::CodePointsBuf;
 use crate::double_array::{DoubleArray, Packed};
 use crate::error::Error;
-use crate::failure::Failure;
+use crate::failure::{Failure, UNKNOWN_CHARACTER};
 use crate::format::{self, Section};
-use crate::options::{AddedToken, MOST_CHARS_PER_WORD, Options, Vocabulary};
+use crate::options::{AddedToken, MOST_CHARS_PER_WORD, Options, Unknown, Vocabulary};
 use crate::profile::Tables;
 use crate::sample::{Counts, Words};
 use crate::trie::Trie;
@@ -23,11 +23,18 @@ pub fn compile(vocabulary: &Vocabulary) -> Result<Vec<u8>, Error> {
 }
 
 /// The same with a sample of text, whose frequent words are given places in the word tables. It changes how fast text is
-/// split, but neither ids nor the fingerprint. The same vocabulary and sample give the same bytes.
+/// split, but neither ids nor the fingerprint. The same vocabulary and sample give the same bytes. Text has to be split into
+/// words.
 pub fn compile_with_sample<'t>(
     vocabulary: &Vocabulary,
     texts: impl Iterator<Item = Option<&'t [u8]>>,
 ) -> Result<Vec<u8>, Error> {
+    if !vocabulary.options.pretokenize {
+        return Err(Error::Vocabulary(
+            "a sample is about words, and with pretokenize=False text is not split into any; leave the sample out"
+                .into(),
+        ));
+    }
     let compiled = Compiled::new(vocabulary)?;
     let automaton = Automaton::from_bytes(&compiled.bytes(&Words::of_vocabulary(&compiled.whole_words))?)?;
     let counts = Counts::of(&automaton, texts)?;
@@ -57,10 +64,10 @@ impl<'a> Compiled<'a> {
             vocabulary,
             unk_id,
             code_points: CodePointsBuf::build(tables, options),
-            array: DoubleArray::build(&trie, &Failure::build(&trie)),
+            array: DoubleArray::build(&trie, &Failure::build(&trie, options.unknown)),
             nodes: trie.len(),
             list: list_tokens(&vocabulary.tokens)?,
-            whole_words: reach.whole_words(&vocabulary.tokens),
+            whole_words: if options.pretokenize { reach.whole_words(&vocabulary.tokens) } else { vec![] },
         })
     }
 
@@ -72,13 +79,18 @@ impl<'a> Compiled<'a> {
             words: words.short.shape,
             long_words: words.long.shape,
             unk_id: *unk_id,
-            max_input_chars_per_word: options.max_input_chars_per_word,
+            // In a stretch of text no word is too long, so that marks are always put in order.
+            max_input_chars_per_word: if options.pretokenize {
+                options.max_input_chars_per_word
+            } else {
+                MOST_CHARS_PER_WORD
+            },
             suffix_root: array.suffix_root,
             code_bits: array.bits,
             split_hangul: u32::from(options.strip_accents),
             nodes: *nodes as u32,
             profile: options.profile.code(),
-            reserved: 0,
+            stretches: u32::from(!options.pretokenize),
         };
         AddedTokens::new(&vocabulary.added_tokens, &parameters, code_points.view())?;
         let (added, added_bytes) = list_added(&vocabulary.added_tokens);
@@ -113,10 +125,12 @@ impl<'a> Compiled<'a> {
 /// Refuse what cannot be compiled; give the id of the unknown token.
 fn check(vocabulary: &Vocabulary) -> Result<u32, Error> {
     let refuse = |message: String| Err(Error::Vocabulary(message));
+    check_splitting(vocabulary)?;
     let ids = vocabulary.tokens.iter().map(|(token, id)| (token, *id));
     let added = vocabulary.added_tokens.iter().map(|token| (&token.content, token.id));
-    if let Some((token, id)) = ids.chain(added).find(|&(_, id)| id >= Packed::LIMIT) {
-        return refuse(format!("token {token:?} has id {id}; ids have to be below {}", Packed::LIMIT));
+    let most = if vocabulary.options.unknown == Unknown::Character { UNKNOWN_CHARACTER } else { Packed::LIMIT };
+    if let Some((token, id)) = ids.chain(added).find(|&(_, id)| id >= most) {
+        return refuse(format!("token {token:?} has id {id}; ids have to be below {most}"));
     }
     let limit = vocabulary.options.max_input_chars_per_word;
     if limit > MOST_CHARS_PER_WORD {
@@ -131,6 +145,26 @@ fn check(vocabulary: &Vocabulary) -> Result<u32, Error> {
     }
 }
 
+/// Refuse ways to split text that there are not, and added tokens that have no meaning with them.
+fn check_splitting(vocabulary: &Vocabulary) -> Result<(), Error> {
+    let Options { pretokenize, unknown, .. } = vocabulary.options;
+    if pretokenize != (unknown == Unknown::Word) {
+        return Err(Error::Vocabulary(
+            "there are pretokenize=True with unknown=\"word\", and pretokenize=False with unknown=\"character\"; \
+             give one of these pairs"
+                .into(),
+        ));
+    }
+    match vocabulary.added_tokens.iter().find(|token| !pretokenize && (token.lstrip || token.rstrip)) {
+        None => Ok(()),
+        Some(token) => Err(Error::Vocabulary(format!(
+            "added token {:?} (id {}): it takes the white space beside it (lstrip or rstrip), which with pretokenize=False \
+             is text like any other; add it without these flags",
+            token.content, token.id
+        ))),
+    }
+}
+
 /// Which strings can occur in a text after normalization and word splitting.
 struct Reach<'a> {
     tables: &'static Tables,
@@ -138,12 +172,12 @@ struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// Whether a string can be part of a word, or is a word of its own.
+    /// Whether a string can be part of a word, or is a word of its own. Text that is not split into words is one.
     fn word(&self, text: &str) -> bool {
         let alone = text.chars().nth(1).is_none();
         text.chars().map(u32::from).all(|c| {
             let splits = self.tables.whitespace.contains(c) || self.tables.punctuation.contains(c) && !alone;
-            !(splits || self.options.strip_accents && utf8::is_hangul_syllable(c))
+            !(self.options.pretokenize && splits || self.options.strip_accents && utf8::is_hangul_syllable(c))
         })
     }
 
@@ -232,7 +266,11 @@ fn fingerprint(vocabulary: &Vocabulary, unk_id: u32) -> [u8; 16] {
         text(&format!("{} {}", token.id, flags(&AddedToken { special: false, ..token.clone() })));
     }
     let switches = [options.lowercase, options.strip_accents, options.clean_text, options.handle_chinese_chars];
-    text(&format!("{switches:?} {unk_id} {}", options.max_input_chars_per_word));
+    if options.pretokenize {
+        text(&format!("{switches:?} {unk_id} {}", options.max_input_chars_per_word));
+    } else {
+        text(&format!("{switches:?} {unk_id} not split, unknown characters"));
+    }
     text(&format!("{:?} {:?}", vocabulary.prefix_ids, vocabulary.suffix_ids));
     hash.digest128().to_be_bytes()
 }

@@ -9,6 +9,7 @@ use crate::merge::{MARGIN, merge};
 use crate::normalizer::{Stop, finish, normalize};
 use crate::sample::Counts;
 use crate::simd::{Level, Simd};
+use crate::stretch::Stretch;
 use crate::utf8;
 use crate::walk::Pieces;
 
@@ -53,6 +54,7 @@ pub struct Workspace {
     chunk: Chunk,
     lookup: Lookup,
     pieces: Pieces,
+    stretch: Stretch,
     /// For each row that has ended in the chunk: number of words before its end.
     row_ends: Vec<u32>,
     /// For texts that are whole.
@@ -128,6 +130,7 @@ impl Job<'_> {
     ) -> Result<(), Error> {
         workspace.chunk.resume(&document.word);
         workspace.row_ends.clear();
+        workspace.stretch = Stretch::default();
         for (row, part) in parts.enumerate() {
             // One that is not there yet stays so; another one ends with nothing more.
             let rest: Option<&[u8]> = (part.ends && document.begun).then_some(&[]);
@@ -271,8 +274,13 @@ impl Job<'_> {
     /// Match the complete words of the chunk and append their ids.
     #[inline(never)]
     fn flush<S: Simd>(&self, simd: S, workspace: &mut Workspace, out: &mut Encoded) {
-        let Workspace { chunk, lookup, pieces, row_ends, counts, .. } = workspace;
+        let Workspace { chunk, lookup, pieces, row_ends, counts, stretch, .. } = workspace;
         chunk.end_isolated();
+        if self.tables.parameters.has_stretches() {
+            let undecided = stretch.run_chunk(&self.tables, chunk, row_ends, out);
+            row_ends.clear();
+            return chunk.carry(undecided);
+        }
         // The ids will be written there; until then the lines are on their way.
         out.ids.reserve(2 * chunk.words() + MARGIN);
         let room: &[u8] = bytemuck::cast_slice(&out.ids);

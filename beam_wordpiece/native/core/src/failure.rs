@@ -1,10 +1,19 @@
 //! Failure links and failure pops: Algorithm 2 of "Fast WordPiece Tokenization" (Song et al., EMNLP 2021).
 //!
 //! For a node `v`, `F(v)` are the tokens that come off the front of the string of `v` when the longest token is popped
-//! again and again, until what is left is a string on the trie below `r#`; `f(v)` is the node of that rest. Where this
-//! gets stuck, `f(v)` is NONE.
+//! again and again, until what is left is a string on the trie below `r#`; `f(v)` is the node of that rest.
+//!
+//! Where this gets stuck, no token begins with the last character of the string. What then happens is the policy for
+//! what is unknown. If the word is, `f(v)` is NONE. If the character is, that is popped as [`UNKNOWN_CHARACTER`] and
+//! `f(v)` is `r#`, so that only the roots are without a link.
 
+use crate::double_array::Packed;
+use crate::options::Unknown;
 use crate::trie::{NONE, Node, ROOT, Trie};
+
+/// Stands for one unknown character among popped tokens. It is the id of no token, not of the unknown token either, which
+/// may be written in a text and then has several characters.
+pub const UNKNOWN_CHARACTER: u32 = Packed::LIMIT - 1;
 
 /// A list of popped tokens: 0 is the empty list, any other number a token and the list before it.
 pub type List = u32;
@@ -62,17 +71,17 @@ pub struct Failure {
 
 impl Failure {
     /// Algorithm 2: breadth-first (the order of the node numbers), each node from its parent.
-    pub fn build(trie: &Trie) -> Failure {
+    pub fn build(trie: &Trie, unknown: Unknown) -> Failure {
         let mut failure = Failure { link: vec![NONE; trie.len()], pops: vec![0; trie.len()], lists: Pops::new() };
         for u in ROOT..trie.len() as Node {
             for v in trie.children(u) {
-                failure.set(trie, u, v);
+                failure.set(trie, unknown, u, v);
             }
         }
         failure
     }
 
-    fn set(&mut self, trie: &Trie, u: Node, v: Node) {
+    fn set(&mut self, trie: &Trie, unknown: Unknown, u: Node, v: Node) {
         let token = trie.token[v as usize];
         if token != NONE {
             self.link[v as usize] = trie.suffix_root;
@@ -86,13 +95,21 @@ impl Failure {
             let next = trie.transition(z, label);
             if next != NONE {
                 self.link[v as usize] = next;
-                let list = self.pops[u as usize];
-                self.pops[v as usize] = popped.iter().fold(list, |list, &token| self.lists.append(list, token));
+                self.pops[v as usize] = self.extend(self.pops[u as usize], &popped);
                 return;
             }
             popped.extend(self.lists.tokens(self.pops[z as usize]));
             z = self.link[z as usize];
         }
+        if unknown == Unknown::Character {
+            popped.push(UNKNOWN_CHARACTER);
+            self.link[v as usize] = trie.suffix_root;
+            self.pops[v as usize] = self.extend(self.pops[u as usize], &popped);
+        }
+    }
+
+    fn extend(&mut self, list: List, tokens: &[u32]) -> List {
+        tokens.iter().fold(list, |list, &token| self.lists.append(list, token))
     }
 }
 
@@ -100,15 +117,23 @@ impl Failure {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_table_of_the_paper() {
+    /// The paper's vocabulary.
+    fn trie() -> Trie {
         let names = ["a", "abcdx", "##b", "##c", "##cdy", "##dz"];
         let tokens: Vec<(String, u32)> = names.iter().zip(0..).map(|(name, id)| (name.to_string(), id)).collect();
-        let trie = Trie::build(&tokens, "##", |token| !token.contains('#'));
-        let failure = Failure::build(&trie);
-        let walk = |from: Node, text: &str| text.chars().fold(from, |node, c| trie.transition(node, u32::from(c)));
-        let root = |text: &str| walk(ROOT, text);
-        let suffix = |text: &str| walk(trie.suffix_root, text);
+        Trie::build(&tokens, "##", |token| !token.contains('#'))
+    }
+
+    fn walk(trie: &Trie, from: Node, text: &str) -> Node {
+        text.chars().fold(from, |node, c| trie.transition(node, u32::from(c)))
+    }
+
+    #[test]
+    fn the_table_of_the_paper() {
+        let trie = trie();
+        let failure = Failure::build(&trie, Unknown::Word);
+        let root = |text: &str| walk(&trie, ROOT, text);
+        let suffix = |text: &str| walk(&trie, trie.suffix_root, text);
         let pops = |node: Node| failure.lists.tokens(failure.pops[node as usize]);
         let link = |node: Node| failure.link[node as usize];
         assert_eq!((link(root("a")), pops(root("a"))), (trie.suffix_root, vec![0]));
@@ -118,5 +143,39 @@ mod tests {
         assert_eq!((link(root("abcdx")), pops(root("abcdx"))), (trie.suffix_root, vec![1]));
         assert_eq!((link(suffix("cd")), pops(suffix("cd"))), (suffix("d"), vec![3]));
         assert_eq!((link(suffix("d")), pops(suffix("d"))), (NONE, vec![]));
+    }
+
+    #[test]
+    fn an_unknown_character_is_popped_by_itself() {
+        let trie = trie();
+        let (word, character) = (Failure::build(&trie, Unknown::Word), Failure::build(&trie, Unknown::Character));
+        let pops = |failure: &Failure, node: Node| failure.lists.tokens(failure.pops[node as usize]);
+        let d = walk(&trie, trie.suffix_root, "d");
+        assert_eq!((character.link[d as usize], pops(&character, d)), (trie.suffix_root, vec![UNKNOWN_CHARACTER]));
+        for node in ROOT..trie.len() as Node {
+            let root = node == ROOT || node == trie.suffix_root;
+            assert_eq!(character.link[node as usize] == NONE, root);
+            if word.link[node as usize] != NONE {
+                let same = (word.link[node as usize], pops(&word, node));
+                assert_eq!((character.link[node as usize], pops(&character, node)), same);
+            }
+        }
+    }
+
+    #[test]
+    fn getting_stuck_behind_tokens_keeps_them() {
+        let names = ["xyabq", "xyz", "##a", "##abc"];
+        let tokens: Vec<(String, u32)> = names.iter().zip(0..).map(|(name, id)| (name.to_string(), id)).collect();
+        let trie = Trie::build(&tokens, "##", |token| !token.contains('#'));
+        let failure = Failure::build(&trie, Unknown::Character);
+        let of = |from: Node, text: &str| {
+            let node = walk(&trie, from, text) as usize;
+            (failure.link[node], failure.lists.tokens(failure.pops[node]))
+        };
+        let (suffix, unknown) = (trie.suffix_root, UNKNOWN_CHARACTER);
+        assert_eq!(of(ROOT, "x"), (suffix, vec![unknown]));
+        assert_eq!(of(ROOT, "xy"), (suffix, vec![unknown, unknown]));
+        assert_eq!(of(ROOT, "xyab"), (walk(&trie, suffix, "ab"), vec![unknown, unknown]));
+        assert_eq!(of(suffix, "ab"), (suffix, vec![2, unknown]));
     }
 }

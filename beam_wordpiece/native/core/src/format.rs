@@ -8,8 +8,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// First bytes of every automaton file.
 const MAGIC: [u8; 8] = *b"BeamWP\r\n";
-/// Version of the format; a file of another version has to be compiled again.
-pub const VERSION: u32 = 2;
+/// Version of the format that is written. Since version 3 text may be left without word splitting.
+pub const VERSION: u32 = 3;
+/// The oldest version that is read: it has 0 where that is said. A file of any other version has to be compiled again.
+const OLDEST: u32 = 2;
 /// Alignment of sections in the file, and of the file in memory.
 const ALIGNMENT: usize = 64;
 
@@ -98,7 +100,7 @@ impl Section {
     }
 }
 
-/// The first bytes of the file. The checksum is of all that follows the header, and of the fingerprint.
+/// The first bytes of the file. The checksum is of all that follows the header, of the fingerprint, and of the version.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Header {
@@ -121,8 +123,9 @@ struct Entry {
 
 const HEADER: usize = size_of::<Header>();
 
-fn checksum(fingerprint: &[u8; 16], body: &[u8]) -> u64 {
-    xxh3_64(body) ^ xxh3_64(fingerprint)
+/// The oldest version has a checksum without it.
+fn checksum(version: u32, fingerprint: &[u8; 16], body: &[u8]) -> u64 {
+    xxh3_64(body) ^ xxh3_64(fingerprint) ^ u64::from(version - OLDEST)
 }
 
 /// Put the sections of a file together.
@@ -141,7 +144,7 @@ pub fn write(fingerprint: [u8; 16], contents: &[&[u8]; Section::ALL.len()]) -> V
         version: VERSION,
         sections: contents.len() as u32,
         length: bytes.len() as u64,
-        checksum: checksum(&fingerprint, &bytes[HEADER..]),
+        checksum: checksum(VERSION, &fingerprint, &bytes[HEADER..]),
         fingerprint,
         reserved: Zeroable::zeroed(),
     };
@@ -165,9 +168,9 @@ impl Layout {
             return error("this is not an automaton file (it does not begin as one)");
         }
         let header: Header = bytemuck::pod_read_unaligned(&bytes[..HEADER]);
-        if header.version != VERSION {
+        if !(OLDEST..=VERSION).contains(&header.version) {
             return Err(Error::Automaton(format!(
-                "the automaton has format version {}, this package reads version {VERSION}: compile it again",
+                "the automaton has format version {}, this package reads versions {OLDEST} to {VERSION}: compile it again",
                 header.version
             )));
         }
@@ -178,7 +181,9 @@ impl Layout {
                 header.length
             )));
         }
-        if header.checksum != checksum(&header.fingerprint, &bytes[HEADER..]) || header.reserved != [0; 16] {
+        if header.checksum != checksum(header.version, &header.fingerprint, &bytes[HEADER..])
+            || header.reserved != [0; 16]
+        {
             return error("the automaton file is damaged: its checksum is wrong");
         }
         let table = HEADER + Section::ALL.len() * size_of::<Entry>();

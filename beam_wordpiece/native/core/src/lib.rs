@@ -10,7 +10,7 @@
 //! - the file: `format`, and `automaton` with `tokens` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
 //!   `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`, `walk_log`, `repeats`),
-//!   `merge`; `encoder` runs them
+//!   `merge`; `encoder` runs them; where text is not split into words, `stretch` takes the place of the last three
 //! - levels of vector instructions: `simd`
 
 pub mod added;
@@ -40,6 +40,7 @@ pub mod repeats;
 pub mod sample;
 pub mod several;
 pub mod simd;
+pub mod stretch;
 pub mod tokens;
 pub mod trie;
 pub mod utf8;

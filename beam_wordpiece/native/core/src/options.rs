@@ -38,6 +38,26 @@ impl Profile {
     }
 }
 
+/// What is unknown where no token is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// The whole word, as in BERT.
+    Word,
+    /// The character that begins no token where it stands.
+    Character,
+}
+
+impl Unknown {
+    /// What has this name.
+    pub fn named(name: &str) -> Result<Unknown, Error> {
+        match name {
+            "word" => Ok(Unknown::Word),
+            "character" => Ok(Unknown::Character),
+            _ => Err(Error::Vocabulary(format!("unknown is {name:?}; it has to be \"word\" or \"character\""))),
+        }
+    }
+}
+
 /// `max_input_chars_per_word` is at most this, so that positions in a chunk fit 32 bits.
 pub const MOST_CHARS_PER_WORD: u32 = 1 << 24;
 
@@ -60,6 +80,10 @@ pub struct Options {
     pub continuing_subword_prefix: String,
     /// A word of more code points, after normalization, is unknown.
     pub max_input_chars_per_word: u32,
+    /// Split text into words first. Otherwise all text between added tokens is matched as it is, white space included.
+    pub pretokenize: bool,
+    /// What is unknown: [`Unknown::Word`] where text is split into words, [`Unknown::Character`] where it is not.
+    pub unknown: Unknown,
 }
 
 /// A token that is found in the text before words are.

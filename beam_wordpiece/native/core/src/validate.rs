@@ -6,7 +6,8 @@ use crate::trie::NONE;
 use std::collections::HashSet;
 
 /// Check that the matcher ends and stays inside: a child is one deeper than its parent, a failure link leads to a
-/// smaller depth, and a node pops at most as many tokens as the link gives up characters.
+/// smaller depth, and a node pops at most as many tokens as the link gives up characters. Where text is not split into
+/// words every node but the roots has a link.
 pub fn validate_units(units: &[Unit], pops: &[u32], parameters: &Parameters) -> Result<(), String> {
     let block = 1usize << parameters.code_bits;
     let roots = [ROOT_UNIT, parameters.suffix_root];
@@ -20,6 +21,9 @@ pub fn validate_units(units: &[Unit], pops: &[u32], parameters: &Parameters) -> 
     let mut checked = HashSet::new();
     for (unit, &own) in units.iter().zip(&depth).filter(|&(_, &depth)| depth != NONE) {
         if unit.failure == NONE {
+            if parameters.has_stretches() && own > 0 {
+                return Err("a node of the trie has no failure link".into());
+            }
             continue;
         }
         let length = validate_pops(Packed(unit.pops), pops, &mut checked)?;

@@ -3,7 +3,7 @@
 use wordpiece::automaton::Automaton;
 use wordpiece::compile::compile;
 use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode};
-use wordpiece::options::{Options, Profile, Vocabulary};
+use wordpiece::options::{Options, Profile, Unknown, Vocabulary};
 use wordpiece::simd::Level;
 
 /// Pseudo-random numbers (SplitMix64).
@@ -90,6 +90,8 @@ impl Language {
             unk_token: "[UNK]".into(),
             continuing_subword_prefix: "##".into(),
             max_input_chars_per_word: 100,
+            pretokenize: true,
+            unknown: Unknown::Word,
         };
         let tokens = tokens.into_iter().zip(0..).collect();
         Vocabulary {

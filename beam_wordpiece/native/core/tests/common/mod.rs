@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use wordpiece::automaton::Automaton;
 use wordpiece::compile::compile;
-use wordpiece::options::{AddedToken, Options, Profile, Vocabulary};
+use wordpiece::options::{AddedToken, Options, Profile, Unknown, Vocabulary};
 
 pub fn options(switches: [bool; 4], indicator: &str, limit: u32) -> Options {
     let [lowercase, strip_accents, clean_text, handle_chinese_chars] = switches;
@@ -16,6 +16,8 @@ pub fn options(switches: [bool; 4], indicator: &str, limit: u32) -> Options {
         unk_token: "[UNK]".into(),
         continuing_subword_prefix: indicator.into(),
         max_input_chars_per_word: limit,
+        pretokenize: true,
+        unknown: Unknown::Word,
     }
 }
 

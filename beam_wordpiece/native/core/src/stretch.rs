@@ -1,0 +1,258 @@
+//! Text that is not split into words, white space and all: the matching loop of the paper (Algorithm 1) over a stretch
+//! of it, from one added token to the next, which may come in parts.
+//!
+//! A token leaves as soon as nothing that may follow can make it longer. So what is undecided is the string of a node of
+//! the trie that has children: the beginning of a longer token. It is walked again when the next part has come.
+
+use crate::automaton::Tables;
+use crate::chunk::{Chunk, TOKEN_MARK};
+use crate::double_array::{Packed, ROOT_UNIT, Unit};
+use crate::encoder::Encoded;
+use crate::failure::UNKNOWN_CHARACTER;
+use crate::trie::NONE;
+use crate::utf8;
+use crate::walk::pop;
+use std::ops::Range;
+
+/// Bytes of a Hangul syllable.
+const SYLLABLE: usize = 3;
+
+/// The stretch that is open, beside the undecided bytes of its normalized text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Nothing of it is decided, so matching begins at `r`, otherwise at `r#`.
+    pub at_root: bool,
+    /// Jamo of the first undecided character, a Hangul syllable, that are decided: 0 to 2. Syllables stay whole in the
+    /// text while the trie knows their jamo, and a token may end between these.
+    pub jamo: u8,
+}
+
+impl Default for Stretch {
+    fn default() -> Stretch {
+        Stretch { at_root: true, jamo: 0 }
+    }
+}
+
+impl Stretch {
+    /// Match a part of the stretch: `bytes[part]`, normalized text that begins with what was undecided before. `ended`:
+    /// the stretch ends with it, and the next one begins.
+    ///
+    /// Every token that is decided is handed to `emit`: its id, and where in `bytes` its characters are. Tokens that share
+    /// the jamo of a syllable have all of it. Gives what is undecided, the end of the part.
+    #[inline(always)]
+    pub fn run(
+        &mut self,
+        tables: &Tables<'_>,
+        bytes: &[u8],
+        part: Range<usize>,
+        ended: bool,
+        emit: impl FnMut(u32, Range<usize>),
+    ) -> Range<usize> {
+        let mut machine = Machine::new(tables, bytes, *self, part.start, emit);
+        while machine.at.byte < part.end {
+            machine.step();
+        }
+        while machine.unit().failure != NONE && (ended || machine.unit().base == 0) {
+            machine.fail();
+        }
+        let start = machine.start;
+        *self = if ended { Stretch::default() } else { Stretch { at_root: machine.at_root, jamo: start.jamo as u8 } };
+        start.byte..part.end
+    }
+
+    /// Match the complete stretches of a chunk, and append their ids and those of the tokens that were found already.
+    /// `text_ends` has the number of words before the end of each text. Gives what is undecided of the open stretch.
+    pub fn run_chunk(
+        &mut self,
+        tables: &Tables<'_>,
+        chunk: &Chunk,
+        text_ends: &[u32],
+        out: &mut Encoded,
+    ) -> Option<Range<usize>> {
+        let unk_id = tables.parameters.unk_id;
+        let mut text_ends = text_ends.iter().peekable();
+        for word in 0..=chunk.words() {
+            while text_ends.next_if(|&&end| end as usize == word).is_some() {
+                out.ends.push(out.ids.len() as u64);
+            }
+            let (part, ended) = match (chunk.word(word), chunk.open_range()) {
+                (Some(part), _) => (part, true),
+                (None, Some(part)) => (part, false),
+                (None, None) => break,
+            };
+            if let [TOKEN_MARK, id @ ..] = &chunk.bytes[part.clone()] {
+                let id = u32::from_le_bytes(id.try_into().unwrap_or_default());
+                out.unknowns += usize::from(id == unk_id);
+                out.ids.push(id);
+                continue;
+            }
+            let undecided = self.run(tables, &chunk.bytes, part, ended, |id, _| {
+                out.unknowns += usize::from(id == unk_id);
+                out.ids.push(id);
+            });
+            if !ended {
+                return Some(undecided);
+            }
+        }
+        None
+    }
+}
+
+/// A place in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// First byte of a character.
+    byte: usize,
+    /// Jamo of it that lie before the place, where it is a syllable that is split.
+    jamo: usize,
+}
+
+/// The automaton while it runs over a stretch.
+struct Machine<'a, E> {
+    tables: &'a Tables<'a>,
+    bytes: &'a [u8],
+    split_hangul: bool,
+    /// No token has left yet.
+    at_root: bool,
+    /// The string of the node lies between these places.
+    start: Place,
+    at: Place,
+    node: u32,
+    /// Where the children of the node are.
+    base: u32,
+    /// Pops of several tokens.
+    popped: Vec<u32>,
+    emit: E,
+}
+
+impl<'a, E: FnMut(u32, Range<usize>)> Machine<'a, E> {
+    #[inline(always)]
+    fn new(tables: &'a Tables<'a>, bytes: &'a [u8], stretch: Stretch, start: usize, emit: E) -> Machine<'a, E> {
+        let start = Place { byte: start, jamo: usize::from(stretch.jamo) };
+        let mut machine = Machine {
+            tables,
+            bytes,
+            split_hangul: tables.parameters.split_hangul != 0,
+            at_root: stretch.at_root,
+            start,
+            at: start,
+            node: 0,
+            base: 0,
+            popped: Vec::new(),
+            emit,
+        };
+        machine.enter(machine.root());
+        machine
+    }
+
+    /// The root from which the next token is matched.
+    #[inline(always)]
+    fn root(&self) -> u32 {
+        if self.at_root { ROOT_UNIT } else { self.tables.parameters.suffix_root }
+    }
+
+    #[inline(always)]
+    fn unit(&self) -> Unit {
+        self.tables.units[self.node as usize]
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, node: u32) {
+        self.node = node;
+        self.base = self.unit().base;
+    }
+
+    /// The code of the character, or of the jamo, at a place, and the place behind it.
+    #[inline(always)]
+    fn decode(&self, place: Place) -> (u32, Place) {
+        let (c, length) = utf8::decode(self.bytes, place.byte);
+        if self.split_hangul && utf8::is_hangul_syllable(c) {
+            let (jamo, count) = utf8::hangul_jamo(c);
+            let next = place.jamo + 1;
+            let last = next >= count;
+            let place = if last { Place { byte: place.byte + length, jamo: 0 } } else { Place { jamo: next, ..place } };
+            return (self.tables.codes.code(jamo[(next - 1).min(2)]), place);
+        }
+        (self.tables.codes.code(c), Place { byte: place.byte + length, jamo: 0 })
+    }
+
+    /// The child of the node with these children, if it has one by this code.
+    #[inline(always)]
+    fn child(&self, base: u32, code: u32) -> Option<u32> {
+        (self.tables.units[(base ^ code) as usize].check == base).then_some(base ^ code)
+    }
+
+    /// Read one character. A failure link leads to a smaller depth, and only a character makes it greater, by one.
+    #[inline(always)]
+    fn step(&mut self) {
+        let (code, next) = self.decode(self.at);
+        loop {
+            if let Some(child) = self.child(self.base, code) {
+                self.at = next;
+                return self.enter(child);
+            }
+            if self.unit().failure == NONE {
+                self.at = next;
+                self.put(UNKNOWN_CHARACTER, next);
+                return self.enter(self.root());
+            }
+            self.fail();
+        }
+    }
+
+    /// Follow the failure link of the node, which has one.
+    #[inline(always)]
+    fn fail(&mut self) {
+        let unit = self.unit();
+        let pops = Packed(unit.pops);
+        // Mostly the node is a token.
+        if pops.count() == 1 && unit.failure == self.tables.parameters.suffix_root {
+            self.put(pops.value(), self.at);
+        } else {
+            self.pop(pops);
+        }
+        self.enter(unit.failure);
+    }
+
+    /// Pops of a node whose string is no token: where each of them ends has to be found.
+    #[inline(never)]
+    fn pop(&mut self, pops: Packed) {
+        let count = pops.length(self.tables.pops);
+        let mut popped = std::mem::take(&mut self.popped);
+        popped.resize(popped.len().max(count + 1), 0);
+        pop(pops, self.tables.pops, &mut popped);
+        for &token in &popped[..count] {
+            let end = self.end_of(token);
+            self.put(token, end);
+        }
+        self.popped = popped;
+    }
+
+    /// Where a token ends that is popped next. It takes as many steps as it has characters, and each is popped once.
+    fn end_of(&self, token: u32) -> Place {
+        let node_of_token = (Packed(1 << 28 | token), self.tables.parameters.suffix_root);
+        let (mut base, mut end) = (self.tables.units[self.root() as usize].base, self.start);
+        while end < self.at {
+            let (code, next) = self.decode(end);
+            end = next;
+            // A character that has no edge is itself unknown.
+            let Some(child) = self.child(base, code) else { break };
+            let unit = self.tables.units[child as usize];
+            if (Packed(unit.pops), unit.failure) == node_of_token {
+                break;
+            }
+            base = unit.base;
+        }
+        end
+    }
+
+    /// Let a token go that begins at the start and ends here.
+    #[inline(always)]
+    fn put(&mut self, token: u32, end: Place) {
+        let id = if token == UNKNOWN_CHARACTER { self.tables.parameters.unk_id } else { token };
+        let last = if end.jamo == 0 { end.byte } else { end.byte + SYLLABLE };
+        (self.emit)(id, self.start.byte..last);
+        self.start = end;
+        self.at_root = false;
+    }
+}
