@@ -42,8 +42,9 @@ class Progress(NamedTuple):
     fed, which is the number of the next one. `end`: the number of the last chunk, -1 while unknown. `highest`: the
     highest number so far. `weight`: of all chunks. Of the chunks that wait: `waiting` (how many), `early` (their
     weight), `least` (their lowest number, -1 where there are none), `since` (the weight of all that came since they
-    were last looked at). `conflicts`: how many chunks came again with other contents. `rows`: rows that were given.
-    `newest`: the latest time of a chunk, in microseconds. `stream`: the state of the `Stream` after the chunks fed.
+    were last looked at). `duplicates`, `conflicts`: how many chunks came again, with the same content and with another.
+    `rows`: how many were given. `parts`: how many parts of ids are put aside. `newest`: the latest time of a chunk, in
+    microseconds. `stream`: the state of the `Stream` after the chunks that were fed.
     """
 
     closed: bool = False
@@ -59,6 +60,7 @@ class Progress(NamedTuple):
     duplicates: int = 0
     conflicts: int = 0
     rows: int = 0
+    parts: int = 0
     newest: int = -(2**63)
     stream: bytes = b""
 
@@ -67,7 +69,7 @@ class Cells(NamedTuple):
     """The state of a document.
 
     `progress`: a `Progress` as a tuple. `early`: bag of the chunks that wait. `seen`: bag of number and digest of those
-    that were fed. `ids`: for rows of documents, bag of the ids so far, each part with the number of its last chunk.
+    that were fed. `ids`: for rows of documents, bag of the ids so far, each part with its place among them.
     """
 
     progress: Any
@@ -200,7 +202,8 @@ class OpenDocument:
                     self.note(rows=self.known.rows + len(numbers))
                     yield from chunk_rows(self._name, numbers, column)
                 else:
-                    self._cells.ids.add((numbers[-1], ids_bytes(column.flatten())))
+                    self._cells.ids.add((self.known.parts, ids_bytes(column.flatten())))
+                    self.note(parts=self.known.parts + 1)
         except InvalidChunk as error:
             yield from self._kill(Faults([not_utf8(error.number)]))
             return

@@ -45,7 +45,8 @@ class TokenizeChunks(beam.PTransform[Any, Any]):
     than the timeout is a document's first, or nothing's: for as long again a closed document's chunks are dropped and
     counted as late, and not compared any more. What differs from bounded input: rows of chunks that were given stay,
     also where the document dies later, which `DeadLetter.rows` tells; at a gap there is a second row for the chunk
-    before it, with what the gap decided; and with "emit" the first of two contents stays.
+    before it, with what the gap decided; and with "emit" one of two contents stays, the
+    first that was tokenized. With rows of documents the ids of an open document are part of its state.
 
     `automaton`, `add_special_tokens`, `errors`: as for `Tokenize`. Counters, beside those of all transforms: chunks
     (tokenized), chunks_duplicate, chunks_conflict, chunks_late, documents_incomplete (emitted with gaps),

@@ -29,7 +29,7 @@ def path(tmp_path_factory: pytest.TempPathFactory, automaton: bw.Automaton) -> s
 
 
 class Cell:
-    """A state cell as Beam has it: everything goes through its coder, and a bag has no order."""
+    """A state cell: everything goes through its coder."""
 
     def __init__(self, coder: Coder) -> None:
         self._coder = coder
@@ -59,6 +59,13 @@ class Bag(Cell):
         return [self._coder.decode(value) for value in self._values]
 
 
+class BackwardsBag(Bag):
+    """The values of a bag may come in any order."""
+
+    def read(self) -> Iterable[Any]:
+        return list(super().read())[::-1]
+
+
 class Timer:
     def __init__(self) -> None:
         self.due: Timestamp | None = None
@@ -80,8 +87,8 @@ class ByHand:
         self.cells = {
             "progress": Cell(chunk_states.PROGRESS_CODER),
             "early": Bag(chunk_states.PIECE_CODER),
-            "seen": Bag(chunk_states.NUMBERED_CODER),
-            "ids": Bag(chunk_states.NUMBERED_CODER),
+            "seen": BackwardsBag(chunk_states.NUMBERED_CODER),
+            "ids": BackwardsBag(chunk_states.NUMBERED_CODER),
         }
         self.timer = Timer()
         self.rows: list[Any] = []
@@ -120,9 +127,10 @@ def test_chunks_as_they_come(path: str, tokenizer: bw.Tokenizer, full: bool, way
     for name, arrivals in scattered.documents(6, 5_000 if full else 320).items():
         document = ByHand(path, rows=rows, on_gap=on_gap)
         document.add(*arrivals)
-        if not document.progress.closed:
-            document.fire()
         facts = Facts(scattered.heeded(arrivals))
+        if not document.progress.closed:
+            assert facts.gaps, "it does not wait when all is there"
+            document.fire()
         texts = facts.texts(without_conflicts=False)
         fatal = facts.beyond or (on_gap == "dead_letter" and bool(facts.conflicts))
         dead = fatal or (on_gap == "dead_letter" and bool(facts.gaps))
@@ -257,10 +265,27 @@ def test_a_chunk_that_is_the_last_one_and_is_not(path: str, tokenizer: bw.Tokeni
         assert (letter.gaps, letter.conflicts) == ([], [1])
 
 
+def test_a_chunk_that_was_fed_and_comes_again_as_the_last(path: str) -> None:
+    document = ByHand(path)
+    document.add(bw.Chunk("a", 0, "a"), bw.Chunk("a", 0, "a", True))
+    (letter,) = document.letters
+    assert (letter.gaps, letter.conflicts, letter.duplicates) == ([], [0], 0)
+
+
+def test_a_chunk_that_waits_though_it_is_next_comes_again(path: str, tokenizer: bw.Tokenizer) -> None:
+    document = ByHand(path)
+    chunks = [bw.Chunk("a", number, f"{number} ", number == 12) for number in range(13)]
+    document.add(*(chunks[number] for number in (1, *range(3, 12), 0, 2)))
+    assert (document.progress.fed, document.progress.least) == (3, 3), "it waits until more have come"
+    document.add(chunks[3], chunks[12])
+    assert document.ids == tokenizer.encode(" ".join(map(str, range(13)))).ids
+    assert document.letters == []
+
+
 def test_waiting_chunks_are_not_read_for_each_that_comes(path: str, tokenizer: bw.Tokenizer) -> None:
     """Two lanes, one far behind: the state that is read stays a small multiple of the text, and not its square."""
     count, size = 400, 4096
-    text = (b"unaffable words " * size)[: count * size]
+    text = b"unaffable words " * (count * size // 16)
     chunks = [bw.Chunk("a", n, text[n * size : (n + 1) * size], n == count - 1) for n in range(count)]
     document = ByHand(path)
     document.add(*chunks[1::2], *chunks[::2])
