@@ -14,8 +14,8 @@ use crate::profile;
 /// there are more of them than in any text, the places of marks that stay are guessed.
 const MOST_STRETCHES: usize = 1024;
 
-/// Characters that a text has at most: the sums of such numbers fit.
-const LIMIT: u64 = 1 << 48;
+/// Characters that a text has at most: sums of some such numbers fit.
+pub const MOST_CHARACTERS: u64 = 1 << 48;
 
 /// The marks of a run whose order is not decided yet. That is all that is carried from one part of a text to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,6 +39,11 @@ struct Mark {
 }
 
 impl Aligner {
+    /// Whether no mark waits.
+    pub fn is_empty(&self) -> bool {
+        self.marks.is_empty() && self.stretches.is_empty()
+    }
+
     /// Forget the run.
     pub fn clear(&mut self) {
         self.marks.clear();
@@ -89,7 +94,7 @@ impl Aligner {
     /// The end of a run: its marks come out in the order of their classes.
     #[inline(always)]
     pub fn finish(&mut self, put: &mut impl FnMut(Output, u64)) {
-        if !self.stretches.is_empty() || !self.marks.is_empty() {
+        if !self.is_empty() {
             self.finish_run(put);
         }
     }
@@ -128,8 +133,11 @@ impl Aligner {
                 .into_iter()
                 .all(|output| output.code_point() < CODE_POINTS as u32 && output.combining_class() != 0)
             && self.marks.iter().all(|mark| mark.takers <= self.takers_of(mark.output.combining_class()))
-            && self.stretches.iter().all(|&(first, length)| length > 0 && first < LIMIT && length < LIMIT)
-            && self.takers.iter().all(|&(_, count)| count < LIMIT)
+            && self
+                .stretches
+                .iter()
+                .all(|&(first, length)| length > 0 && first < MOST_CHARACTERS && length < MOST_CHARACTERS)
+            && self.takers.iter().all(|&(_, count)| count < MOST_CHARACTERS)
     }
 
     #[inline(always)]

@@ -40,6 +40,8 @@ pub struct Chunk {
     pub starts: Vec<u32>,
     /// End of each word.
     pub ends: Vec<u32>,
+    /// The character of the text that each byte comes from, where that is wanted; otherwise empty.
+    pub origins: Vec<u64>,
     /// Words that have begun.
     begun: usize,
     /// Words that have ended; at most one more has begun.
@@ -189,6 +191,12 @@ impl Chunk {
         self.len += n;
     }
 
+    /// The same with the character of the text that it comes from.
+    pub fn push_from(&mut self, c: u32, class: Class, origin: u64) {
+        self.push(c, class);
+        self.origins.resize(self.len, origin);
+    }
+
     /// The same for an output of normalization.
     #[inline(always)]
     pub fn push_output(&mut self, output: Output) {
@@ -219,6 +227,13 @@ impl Chunk {
         self.ended += 1;
     }
 
+    /// The same with the range of characters that the token takes.
+    pub fn push_token_from(&mut self, id: u32, start: u64, end: u64) {
+        self.push_token(id);
+        self.origins.resize(self.len - 1, start);
+        self.origins.push(end - 1);
+    }
+
     /// Begin with a word that an earlier part of the text left open, or with nothing.
     pub fn resume(&mut self, word: &[u8]) {
         self.clear();
@@ -247,10 +262,18 @@ impl Chunk {
     }
 
     /// Forget the complete words (all that have ended) and move the open one to the beginning. Of one that is longer
-    /// than `longest_word` bytes only so much is kept as shows that it is too long.
+    /// than `longest_word` bytes only so many characters are kept as show that it is too long.
     pub fn carry_open_word(&mut self, longest_word: usize) {
+        let longer = |word: &Range<usize>| utf8::boundary(&self.bytes, word.start + longest_word + 4);
         let open = self.open_range();
-        self.carry(open.map(|word| word.start..word.end.min(word.start + longest_word + 1)));
+        let kept = open.map(|word| word.start..word.end.min(longer(&word)));
+        if let Some(kept) = &kept
+            && let Some(&last) = self.origins.get(self.len - 1)
+        {
+            // The word ends where its last character does, whether it is kept or not.
+            self.origins[utf8::boundary(&self.bytes, kept.end - 1)..kept.end].fill(last);
+        }
+        self.carry(kept);
     }
 
     /// Forget the complete words, and move what is to be kept of the open one to the beginning.
@@ -258,9 +281,13 @@ impl Chunk {
         self.begun = usize::from(kept.is_some());
         self.len = kept.as_ref().map_or(0, Range::len);
         if let Some(kept) = kept {
-            self.bytes.copy_within(kept, 0);
+            self.bytes.copy_within(kept.clone(), 0);
             self.starts[0] = 0;
+            if !self.origins.is_empty() {
+                self.origins.copy_within(kept, 0);
+            }
         }
+        self.origins.truncate(self.len);
         self.carried = self.len;
         self.ended = 0;
     }
@@ -278,6 +305,7 @@ impl Chunk {
     pub fn clear(&mut self) {
         (self.len, self.begun, self.ended, self.carried) = (0, 0, 0, 0);
         (self.in_word, self.after_isolated) = (0, 0);
+        self.origins.clear();
     }
 }
 

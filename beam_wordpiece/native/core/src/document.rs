@@ -28,6 +28,17 @@ pub struct Document {
 }
 
 impl Document {
+    /// One whose ids come with their offsets.
+    pub fn with_offsets() -> Document {
+        Document { exact: Exact::with_origins(), ..Document::default() }
+    }
+
+    /// Whether its ids come with their offsets.
+    #[inline(always)]
+    pub fn has_offsets(&self) -> bool {
+        self.exact.origins.is_some()
+    }
+
     /// At the beginning of another document.
     #[inline(always)]
     pub fn clear(&mut self) {
@@ -35,7 +46,7 @@ impl Document {
         self.held.clear();
         self.before = 0;
         self.position.restart();
-        self.exact.clear();
+        self.exact.restart();
         self.word.clear();
     }
 

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::lookup::Lookup;
 use crate::merge::{MARGIN, merge};
 use crate::normalizer::{Stop, finish, normalize};
+use crate::offsets::{NOWHERE, Offsets};
 use crate::sample::Counts;
 use crate::simd::{Level, Simd};
 use crate::stretch::Stretch;
@@ -35,6 +36,8 @@ pub struct Encoded {
     pub unknowns: usize,
     /// Documents that have ended in which invalid UTF-8 was replaced.
     pub invalid: usize,
+    /// Where in its document each id stands, of documents for which that is wanted.
+    pub offsets: Offsets,
 }
 
 /// A row: a whole document, or a part of one.
@@ -89,6 +92,18 @@ pub fn encode<'t>(
     result
 }
 
+/// Encode a text, a whole document, with the offsets of its ids.
+pub fn encode_with_offsets(
+    automaton: &Automaton,
+    text: &[u8],
+    options: &EncodeOptions,
+    workspace: &mut Workspace,
+    out: &mut Encoded,
+) -> Result<(), Error> {
+    let row = Part { text: Some(text), ends: true };
+    encode_parts(automaton, std::iter::once(row), options, &mut Document::with_offsets(), workspace, out)
+}
+
 /// Encode rows that are parts of documents, cut anywhere. The first of them go on with `document`, which is the open one
 /// afterwards. The ids of a row are those that are decided with it and were not before.
 ///
@@ -102,7 +117,7 @@ pub fn encode_parts<'t>(
     out: &mut Encoded,
 ) -> Result<(), Error> {
     let (prefix, suffix) = if options.add_special_tokens { automaton.template() } else { (&[][..], &[][..]) };
-    let job = Job { tables: automaton.tables(), prefix, suffix, strict: options.strict };
+    let job = Job { automaton, tables: automaton.tables(), prefix, suffix, strict: options.strict };
     match options.level {
         Level::Portable(simd) => job.run(simd, parts, document, workspace, out),
         #[cfg(target_arch = "x86_64")]
@@ -113,6 +128,7 @@ pub fn encode_parts<'t>(
 }
 
 struct Job<'a> {
+    automaton: &'a Automaton,
     tables: Tables<'a>,
     prefix: &'a [u32],
     suffix: &'a [u32],
@@ -129,6 +145,10 @@ impl Job<'_> {
         out: &mut Encoded,
     ) -> Result<(), Error> {
         workspace.chunk.resume(&document.word);
+        if let Some(origins) = &document.exact.origins {
+            workspace.chunk.origins.extend_from_slice(&origins.word);
+            out.offsets.resume(origins.words);
+        }
         workspace.row_ends.clear();
         workspace.stretch = Stretch::default();
         for (row, part) in parts.enumerate() {
@@ -144,6 +164,10 @@ impl Job<'_> {
             }
             if part.ends {
                 out.invalid += usize::from(document.position.invalid.is_some());
+                if document.has_offsets() {
+                    self.flush(simd, workspace, out);
+                    out.offsets.resume(0);
+                }
                 document.clear();
             }
             workspace.row_ends.push(workspace.chunk.words() as u32);
@@ -154,6 +178,11 @@ impl Job<'_> {
         self.flush(simd, workspace, out);
         document.word.clear();
         document.word.extend_from_slice(workspace.chunk.open_word());
+        if let Some(origins) = &mut document.exact.origins {
+            origins.word.clear();
+            origins.word.extend_from_slice(&workspace.chunk.origins);
+            origins.words = out.offsets.words_so_far();
+        }
         Ok(())
     }
 
@@ -170,7 +199,7 @@ impl Job<'_> {
     ) {
         if !document.begun {
             document.begun = true;
-            self.prefix.iter().for_each(|&id| workspace.chunk.push_token(id));
+            self.template(self.prefix, document, &mut workspace.chunk);
         }
         let readable = if self.strict { None } else { document.readable(&self.tables, text, ends) };
         let mut rest = readable.as_deref().unwrap_or(text);
@@ -180,14 +209,28 @@ impl Job<'_> {
         let done = self.stretch(simd, rest, ends, document, workspace, out);
         document.held.extend_from_slice(&rest[done..]);
         if ends {
-            if self.tables.added.normalized.is_empty() {
+            if self.in_blocks(document) {
                 finish(&mut document.position, &mut workspace.chunk);
             } else {
                 document.exact.finish(&self.tables, &mut document.position, &mut workspace.chunk);
             }
-            self.suffix.iter().for_each(|&id| workspace.chunk.push_token(id));
+            self.template(self.suffix, document, &mut workspace.chunk);
         }
         workspace.chunk.end_isolated();
+    }
+
+    /// Whether the first pass goes by blocks: nobody asks for more than ids, and no added token is in normalized text.
+    #[inline(always)]
+    fn in_blocks(&self, document: &Document) -> bool {
+        self.tables.added.normalized.is_empty() && !document.has_offsets()
+    }
+
+    #[inline(always)]
+    fn template(&self, ids: &[u32], document: &Document, chunk: &mut Chunk) {
+        ids.iter().for_each(|&id| chunk.push_token(id));
+        if document.has_offsets() {
+            chunk.origins.resize(chunk.len, NOWHERE);
+        }
     }
 
     /// Decide what is held, with as much of the text behind it as that takes; gives the rest of the text.
@@ -254,9 +297,10 @@ impl Job<'_> {
         workspace: &mut Workspace,
         out: &mut Encoded,
     ) {
+        let in_blocks = self.in_blocks(document);
         loop {
             let (position, chunk) = (&mut document.position, &mut workspace.chunk);
-            let stop = if self.tables.added.normalized.is_empty() {
+            let stop = if in_blocks {
                 simd.run(
                     #[inline(always)]
                     |simd| normalize(simd, &self.tables, text, end, position, chunk),
@@ -304,6 +348,9 @@ impl Job<'_> {
             |_| merge(lookup, chunk.words(), pieces, unk_id, row_ends, out),
         );
         row_ends.clear();
+        if !chunk.origins.is_empty() {
+            out.offsets.add(&self.tables, &self.automaton.tokens(), chunk, pieces);
+        }
         // Four bytes a character at most: so many bytes have more characters than a word may.
         chunk.carry_open_word(4 * self.tables.parameters.max_input_chars_per_word as usize);
     }

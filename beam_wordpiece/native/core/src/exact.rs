@@ -1,12 +1,14 @@
 //! The first pass where added tokens are looked for in the normalized text: character by character, with the text
 //! spelled out as HF has it, in a window that is as long as the longest token needs.
 
-use crate::added::{TokenInText, put_marks, sort_marks, spell};
+use crate::added::{Pass, TokenInText, put_marks, sort_marks, spell};
 use crate::automaton::Tables;
 use crate::chunk::Chunk;
 use crate::code_points::{Action, Class, Output};
 use crate::normalizer::{Position, Stop, characters};
+use crate::origins::Origins;
 use crate::utf8;
+use std::ops::Range;
 
 /// Bytes of text that are normalized before the window is searched, at least.
 const STEP: usize = 1024;
@@ -30,15 +32,33 @@ pub struct Exact {
     pub skips_space: bool,
     /// The next token of the first pass, once the search has gone on behind it.
     token: Option<TokenInText>,
+    /// Where the text comes from, if that is wanted.
+    pub origins: Option<Box<Origins>>,
 }
 
 impl Exact {
-    /// Forget what an earlier text left.
-    pub fn clear(&mut self) {
+    /// One that keeps where its text comes from.
+    pub fn with_origins() -> Exact {
+        Exact { origins: Some(Box::default()), ..Exact::default() }
+    }
+
+    /// At the beginning of a document.
+    pub fn restart(&mut self) {
+        self.clear();
+        if let Some(origins) = &mut self.origins {
+            origins.restart();
+        }
+    }
+
+    /// Forget what an earlier stretch of text left.
+    fn clear(&mut self) {
         self.text.clear();
         self.class.clear();
         (self.search_from, self.strip_from) = (0, 0);
         (self.after_word, self.skips_space, self.token) = (false, false, None);
+        if let Some(origins) = &mut self.origins {
+            origins.end_stretch();
+        }
     }
 
     /// What [`crate::normalizer::normalize`] does, for any automaton.
@@ -58,14 +78,16 @@ impl Exact {
             self.token = self.token.or_else(|| position.search.token(raw, text, position.at, end));
             let stretch = self.token.map_or(end, |token| token.start.max(position.at));
             let step = stretch.min(position.at + STEP.max(normalized.longest));
-            characters(text, position, step, |position, c| self.character(tables, position, c));
+            characters(text, position, step, |position, c| self.character(tables, position, chunk, c));
             if let Some(token) = self.token.filter(|token| position.at >= token.start) {
                 if token.lstrip {
-                    self.text.truncate(self.strip_from);
-                    self.class.truncate(self.strip_from);
+                    self.forget(self.strip_from..self.text.len());
                 }
-                self.finish(tables, position, chunk);
-                chunk.push_token(token.id);
+                self.finish_stretch(tables, position, chunk);
+                match &mut self.origins {
+                    None => chunk.push_token(token.id),
+                    Some(origins) => origins.raw_token(raw, token, text, chunk),
+                }
                 self.skips_space = token.rstrip;
                 position.at = token.end;
             } else {
@@ -75,27 +97,64 @@ impl Exact {
         Stop::End
     }
 
-    fn character(&mut self, tables: &Tables<'_>, position: &mut Position, c: u32) {
-        let (raw, normalized) = (&tables.added.raw, &tables.added.normalized);
-        let split_hangul = tables.parameters.split_hangul != 0;
-        let action = tables.code_points.action(c);
-        let space = raw.is_space(c);
-        if space && self.skips_space {
-            return;
+    fn character(&mut self, tables: &Tables<'_>, position: &mut Position, chunk: &mut Chunk, c: u32) {
+        let space = tables.added.raw.is_space(c);
+        let number = self.origins.as_mut().map_or(0, |origins| origins.next(space));
+        if self.skips_space {
+            if let Some(origins) = &mut self.origins {
+                if space {
+                    origins.take_space(number + 1);
+                } else {
+                    origins.close(chunk);
+                }
+            }
+            if space {
+                return;
+            }
         }
         self.skips_space = false;
-        if space && !matches!(action, Action::Delete { .. }) && !position.marks.is_empty() {
-            put_marks(&mut position.marks, &mut |mark| self.put(mark, split_hangul));
-            self.strip_from = self.text.len();
-        }
-        sort_marks(action, &mut position.marks, &mut |output| self.put(output, split_hangul));
-        // Longer runs of marks are in a word that is too long, so their order matters only to a token that has marks.
-        if !normalized.has_marks && position.marks.len() > tables.parameters.max_input_chars_per_word as usize + 1 {
-            put_marks(&mut position.marks, &mut |mark| self.put(mark, split_hangul));
+        match self.origins.take() {
+            None => self.sort(tables, &mut position.marks, c, space),
+            Some(mut origins) => {
+                self.align(tables, &mut origins, (c, number), space);
+                self.origins = Some(origins);
+            }
         }
         if !space {
             self.strip_from = self.text.len();
         }
+    }
+
+    /// Add a character to the window. White space is known to be some before marks in front of it are put in order.
+    fn sort(&mut self, tables: &Tables<'_>, marks: &mut Vec<Output>, c: u32, space: bool) {
+        let split_hangul = tables.parameters.split_hangul != 0;
+        let action = tables.code_points.action(c);
+        if space && !matches!(action, Action::Delete { .. }) && !marks.is_empty() {
+            put_marks(marks, &mut |mark| self.put(mark, split_hangul));
+            self.strip_from = self.text.len();
+        }
+        sort_marks(action, marks, &mut |output| self.put(output, split_hangul));
+        if marks.len() > most_marks(tables) {
+            put_marks(marks, &mut |mark| self.put(mark, split_hangul));
+        }
+    }
+
+    /// The same, with the character that each one comes from.
+    fn align(&mut self, tables: &Tables<'_>, origins: &mut Origins, (c, number): (u32, u64), space: bool) {
+        let split_hangul = tables.parameters.split_hangul != 0;
+        let deleted = matches!(tables.code_points.action(c), Action::Delete { .. });
+        let Origins { aligner, window, .. } = origins;
+        if space && !deleted && !aligner.is_empty() {
+            aligner.finish(&mut |mark, origin| self.put_from(window, mark, origin, split_hangul));
+            self.strip_from = self.text.len();
+        }
+        let mut put = |output: Output, origin: u64| self.put_from(window, output, origin, split_hangul);
+        aligner.take(tables, c, number, most_marks(tables), &mut put);
+    }
+
+    fn put_from(&mut self, window: &mut Vec<u64>, output: Output, origin: u64, split_hangul: bool) {
+        self.put(output, split_hangul);
+        window.resize(self.text.len(), origin);
     }
 
     fn put(&mut self, output: Output, split_hangul: bool) {
@@ -106,10 +165,26 @@ impl Exact {
         });
     }
 
-    /// The end of a stretch of text between two tokens of the first pass.
+    /// The end of the document.
     pub fn finish(&mut self, tables: &Tables<'_>, position: &mut Position, chunk: &mut Chunk) {
+        self.finish_stretch(tables, position, chunk);
+        if let Some(origins) = &mut self.origins {
+            origins.close(chunk);
+        }
+    }
+
+    /// The end of a stretch of text between two tokens of the first pass.
+    fn finish_stretch(&mut self, tables: &Tables<'_>, position: &mut Position, chunk: &mut Chunk) {
         put_marks(&mut position.marks, &mut |mark| self.put(mark, false));
+        if let Some(mut origins) = self.origins.take() {
+            let Origins { aligner, window, .. } = &mut *origins;
+            aligner.finish(&mut |mark, origin| self.put_from(window, mark, origin, false));
+            self.origins = Some(origins);
+        }
         self.search(tables, chunk, true);
+        if let Some(origins) = self.origins.as_mut().filter(|_| !self.skips_space) {
+            origins.close(chunk);
+        }
         chunk.end_word();
         self.clear();
     }
@@ -117,15 +192,18 @@ impl Exact {
     /// Move text and tokens to the chunk as far as no token can reach beyond what is there, or all of it.
     fn search(&mut self, tables: &Tables<'_>, chunk: &mut Chunk, all: bool) {
         let pass = &tables.added.normalized;
-        let reach = pass.longest + LOOK_AHEAD;
+        let reach = if pass.is_empty() { 0 } else { pass.longest + LOOK_AHEAD };
         let decided = if all { self.text.len() } else { self.limit(tables, reach).saturating_sub(reach) };
         let (mut at, mut done) = (self.search_from, 0);
         while let Some(hit) = pass.next(&self.text, at).filter(|hit| hit.start < decided) {
             at = hit.end;
             if let Some(token) = pass.judge(&self.text, hit, self.after_word) {
                 // What lstrip and rstrip take is white space, which is in no word.
-                self.move_plain(done, hit.start, chunk);
-                chunk.push_token(token.id);
+                self.move_plain(pass, done, hit.start, chunk);
+                match &mut self.origins {
+                    None => chunk.push_token(token.id),
+                    Some(origins) => origins.normalized_token(pass, token, &self.text, chunk),
+                }
                 done = hit.end;
             }
         }
@@ -134,12 +212,11 @@ impl Exact {
         while cut > done && self.text.get(cut).is_some_and(|byte| byte & 0xC0 == 0x80) {
             cut -= 1;
         }
-        self.move_plain(done, cut, chunk);
+        self.move_plain(pass, done, cut, chunk);
         if cut > 0 {
             self.after_word = pass.ends_with_word(&self.text[..cut]);
         }
-        self.text.drain(..cut);
-        self.class.drain(..cut);
+        self.forget(0..cut);
         self.search_from = at - cut;
         self.strip_from = self.strip_from.saturating_sub(cut);
     }
@@ -150,23 +227,43 @@ impl Exact {
         if !tables.added.raw.has_lstrip {
             return self.text.len();
         }
-        let kept = 2 * reach;
+        let kept = 2 * reach.max(LOOK_AHEAD);
         if self.text.len() - self.strip_from > 4 * kept {
             let cut = |at: usize| utf8::boundary(&self.text, at);
             let middle = cut(self.strip_from + kept)..cut(self.text.len() - kept);
-            self.class.drain(middle.clone());
-            self.text.drain(middle);
+            self.forget(middle);
         }
         self.strip_from
     }
 
-    fn move_plain(&self, start: usize, end: usize, chunk: &mut Chunk) {
+    fn move_plain(&mut self, pass: &Pass, start: usize, end: usize, chunk: &mut Chunk) {
         chunk.reserve(end - start);
         let mut at = start;
         while at < end {
             let (c, length) = utf8::decode(&self.text, at);
-            chunk.push(c, Class::from_bits(u32::from(self.class[at])));
+            let class = Class::from_bits(u32::from(self.class[at]));
+            if let Some(origins) = &mut self.origins {
+                let origin = origins.window[at];
+                origins.plain(pass.is_space(c), origin, chunk);
+                chunk.push_from(c, class, origin);
+            } else {
+                chunk.push(c, class);
+            }
             at += length;
         }
     }
+
+    fn forget(&mut self, part: Range<usize>) {
+        if let Some(origins) = &mut self.origins {
+            origins.window.drain(part.clone());
+        }
+        self.class.drain(part.clone());
+        self.text.drain(part);
+    }
+}
+
+/// Marks of a run whose order matters, at most. Those of a longer one are in a word that is too long, so that their order
+/// matters only to a token that has marks.
+fn most_marks(tables: &Tables<'_>) -> usize {
+    if tables.added.normalized.has_marks { usize::MAX } else { tables.parameters.max_input_chars_per_word as usize + 1 }
 }

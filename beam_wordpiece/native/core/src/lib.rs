@@ -35,6 +35,7 @@ pub mod mixed;
 pub mod normalizer;
 pub mod offsets;
 pub mod options;
+pub mod origins;
 pub mod profile;
 pub mod repeats;
 pub mod sample;

@@ -6,7 +6,6 @@
 
 use crate::automaton::Tables;
 use crate::chunk::Chunk;
-use crate::lookup::Lookup;
 use crate::tokens::TokenList;
 use crate::utf8;
 use crate::walk::Pieces;
@@ -31,81 +30,70 @@ pub struct Offsets {
 }
 
 impl Offsets {
-    /// Another document begins.
-    pub fn restart(&mut self) {
-        self.next_word = 0;
-    }
-
     /// Words of the document so far.
     pub fn words_so_far(&self) -> u64 {
         self.next_word
     }
 
-    /// Go on in a document that has so many words already.
+    /// Go on with a document that has so many words already.
     pub fn resume(&mut self, words: u64) {
         self.next_word = words;
     }
 
-    /// Add the ids of the complete words of a chunk. `origins`: for each of its bytes the number of the character of the
-    /// text that it comes from, [`NOWHERE`] for the template's tokens.
-    pub fn add(
-        &mut self,
-        tables: &Tables<'_>,
-        tokens: &TokenList<'_>,
-        chunk: &Chunk,
-        origins: &[u64],
-        (lookup, pieces): (&Lookup, &Pieces),
-    ) {
-        let missed = |word: usize| lookup.missed[word / 64] >> (word % 64) & 1 != 0;
-        let mut number = 0;
-        for word in 0..chunk.words() {
-            let range = chunk.starts[word] as usize..chunk.ends[word] as usize;
-            let mut several = &[][..];
-            if missed(word) {
-                let (first, count) = (pieces.firsts[number] as usize, pieces.counts[number] as usize);
-                several = &pieces.ids[first..first + count];
-                number += 1;
-            }
-            if origins[range.start] == NOWHERE {
+    /// Add an id that stands at these bytes of a chunk, if the chunk has origins.
+    #[inline(always)]
+    pub fn piece(&mut self, origins: &[u64], bytes: Range<usize>) {
+        match origins.get(bytes) {
+            None | Some([]) => {}
+            Some([NOWHERE, ..]) => {
                 self.ranges.push([0, 0]);
                 self.words.push(NOWHERE);
-                continue;
             }
-            if several.len() < 2 {
-                self.ranges.push([origins[range.start], origins[range.end - 1] + 1]);
-            } else {
-                self.word(tables, tokens, chunk, origins, range, several);
+            Some(stretch @ [first, ..]) => {
+                self.ranges.push([*first, stretch[stretch.len() - 1] + 1]);
+                self.words.push(self.next_word);
             }
-            self.words.resize(self.ranges.len(), self.next_word);
-            self.next_word += 1;
+        }
+    }
+
+    /// All ids of a word are there; those of the template are of none.
+    #[inline(always)]
+    pub fn end_word(&mut self) {
+        self.next_word += u64::from(self.words.last() != Some(&NOWHERE));
+    }
+
+    /// Add the ids of the complete words of a chunk.
+    pub fn add(&mut self, tables: &Tables<'_>, tokens: &TokenList<'_>, chunk: &Chunk, pieces: &Pieces) {
+        let mut missed = pieces.words.iter().zip(pieces.firsts.iter().zip(&pieces.counts)).peekable();
+        for (word, (&start, &end)) in chunk.starts.iter().zip(&chunk.ends).take(chunk.words()).enumerate() {
+            let bytes = start as usize..end as usize;
+            match missed.next_if(|&(&number, _)| number as usize == word) {
+                Some((_, (&first, &count))) if count > 1 => {
+                    let first = first as usize;
+                    self.word(tables, tokens, chunk, bytes, &pieces.ids[first..first + count as usize]);
+                }
+                _ => self.piece(&chunk.origins, bytes),
+            }
+            self.end_word();
         }
     }
 
     /// Add the pieces of a word that has several.
-    fn word(
-        &mut self,
-        tables: &Tables<'_>,
-        tokens: &TokenList<'_>,
-        chunk: &Chunk,
-        origins: &[u64],
-        word: Range<usize>,
-        pieces: &[u32],
-    ) {
+    fn word(&mut self, tables: &Tables<'_>, tokens: &TokenList<'_>, chunk: &Chunk, word: Range<usize>, pieces: &[u32]) {
         let split_hangul = tables.parameters.split_hangul != 0;
         self.origins.clear();
         let mut at = word.start;
         while at < word.end {
             let (c, length) = utf8::decode(&chunk.bytes, at);
             let count = if split_hangul && utf8::is_hangul_syllable(c) { utf8::hangul_jamo(c).1 } else { 1 };
-            self.origins.extend(std::iter::repeat_n(origins[at], count));
+            self.origins.extend(std::iter::repeat_n(chunk.origins[at], count));
             at += length;
         }
         if !self.measure(tokens, pieces) {
             // No token has such a length: the file was written to while it was open.
-            let whole = [self.origins[0], self.origins[self.origins.len() - 1] + 1];
-            self.ranges.extend(pieces.iter().map(|_| whole));
-            return;
+            return pieces.iter().for_each(|_| self.piece(&chunk.origins, word.clone()));
         }
+        self.words.extend(pieces.iter().map(|_| self.next_word));
         let mut rest = &self.origins[..];
         for &length in &self.lengths {
             let (piece, behind) = rest.split_at(length);

@@ -84,15 +84,19 @@ impl Stretch {
                 let id = u32::from_le_bytes(id.try_into().unwrap_or_default());
                 out.unknowns += usize::from(id == unk_id);
                 out.ids.push(id);
+                out.offsets.piece(&chunk.origins, part);
+                out.offsets.end_word();
                 continue;
             }
-            let undecided = self.run(tables, &chunk.bytes, part, ended, |id, _| {
+            let undecided = self.run(tables, &chunk.bytes, part, ended, |id, bytes| {
                 out.unknowns += usize::from(id == unk_id);
                 out.ids.push(id);
+                out.offsets.piece(&chunk.origins, bytes);
             });
             if !ended {
                 return Some(undecided);
             }
+            out.offsets.end_word();
         }
         None
     }
