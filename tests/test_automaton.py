@@ -92,6 +92,7 @@ def test_half_a_surrogate_pair_is_no_token(compiled: bw.Automaton) -> None:
         {"unk_token": "[PAD]"},
         {"continuing_subword_prefix": "@@"},
         {"max_input_chars_per_word": 99},
+        small.STRETCHES,
     ],
 )
 def test_every_option_changes_the_fingerprint(source: Path, options: dict[str, object]) -> None:
@@ -223,6 +224,8 @@ def _compile_with(metadata: str) -> bytes:
         unk_token="[UNK]",
         continuing_subword_prefix="##",
         max_input_chars_per_word=100,
+        pretokenize=True,
+        unknown="word",
         added_tokens=[],
         prefix_ids=[],
         suffix_ids=[],

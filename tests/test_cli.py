@@ -48,8 +48,10 @@ def test_compile_takes_every_option(source: Path) -> None:
     small.write(source, content)
     flags = "--lowercase false --strip-accents true --clean-text false --handle-chinese-chars false --truncation false"
     more = "--padding false --unk-token [PAD] --max-input-chars-per-word 5 --profile hf"
+    more += " --pretokenize false --unknown character"
     run("compile", source, "-o", output, *flags.split(), *more.split(), "--continuing-subword-prefix", "")
-    assert bw.Automaton.open(output).options == bw.Options(False, True, False, False, "[PAD]", "", 5, "hf")
+    expected = bw.Options(False, True, False, False, "[PAD]", "", 5, "hf", False, "character")
+    assert bw.Automaton.open(output).options == expected
 
 
 def test_the_options_are_those_of_a_job(capsys: pytest.CaptureFixture[str]) -> None:
