@@ -12,7 +12,7 @@ use crate::profile;
 
 /// Stretches of characters that a run may have. Characters that `clean_text` deletes among marks begin new ones; where
 /// there are more of them than in any text, the places of marks that stay are guessed.
-const MOST_STRETCHES: usize = 1024;
+const MOST_STRETCHES: usize = 64;
 
 /// Characters that a text has at most: sums of some such numbers fit.
 pub const MOST_CHARACTERS: u64 = 1 << 48;
