@@ -1,9 +1,9 @@
 """Types of the compiled module. Private but for `Encoding`: the public API is what `beam_wordpiece` names."""
 
-from collections.abc import Sequence
-from typing import ClassVar, final
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, final, overload
 
-__all__ = ["Automaton", "EncodedColumn", "Encoder", "Encoding", "compile", "simd_level"]
+__all__ = ["Automaton", "EncodedColumn", "Encoder", "Encoding", "Stream", "compile", "simd_level"]
 
 def compile(
     tokens: Sequence[str],
@@ -84,16 +84,24 @@ class Encoder:
         """
 
 @final
-class Encoding:
-    """The tokens of one text: `ids` and, of the same length, the `tokens` that they stand for.
+class Encoding(Sequence[int]):
+    """The tokens of one text: a sequence of its ids, with the tokens that they stand for and where in the text they are.
 
-    Both are lists that are made when they are first asked for, and then stay the same objects. Equal to another
-    Encoding where both lists are.
+    The lists are made when they are first asked for, and then stay the same objects. Equal to another Encoding where
+    ids and tokens are, and to a list of the ids. For `offsets` and `word_ids` the text is encoded again, character by
+    character, so an Encoding keeps its text alive.
     """
 
     __match_args__: ClassVar[tuple[str, str]] = ("ids", "tokens")
+    __hash__: ClassVar[None]  # type: ignore[assignment]
 
-    def __new__(cls, ids: list[int], tokens: list[str]) -> Encoding: ...
+    def __new__(
+        cls,
+        ids: list[int],
+        tokens: list[str],
+        offsets: list[tuple[int, int]] | None = None,
+        word_ids: list[int | None] | None = None,
+    ) -> Encoding: ...
     @property
     def ids(self) -> list[int]:
         """The ids, special tokens of the template included."""
@@ -102,10 +110,64 @@ class Encoding:
     def tokens(self) -> list[str]:
         """The token of each id; empty where an id is no token's."""
 
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        """Where each token stands: the number of its first character and the end of its last, in characters (code
+        points) of the text, as HuggingFace counts them; (0, 0) for special tokens of the template.
+
+        The unknown token spans its word, and an added token the white space that it takes. Tokens of one character,
+        such as jamo of a Hangul syllable, share its range. What a Stream is fed is counted from the beginning of the
+        document. Raises ValueError where it is not known: a Stream gives it with `offsets=True`.
+        """
+
+    @property
+    def word_ids(self) -> list[int | None]:
+        """The number of the word, or of the added token, that each token is a part of, from 0; None for special tokens
+        of the template.
+
+        Raises ValueError as `offsets` does.
+        """
+
     def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: int, /) -> int: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> list[int]: ...
+    def __iter__(self) -> Iterator[int]: ...
+    def __contains__(self, id: object, /) -> bool: ...
+    def __add__(self, other: list[int] | Encoding, /) -> list[int]: ...
+    def __radd__(self, other: list[int], /) -> list[int]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
-    def __reduce__(self) -> tuple[type[Encoding], tuple[list[int], list[str]]]: ...
+    def count(self, id: object, /) -> int:
+        """How often an id is there."""
+
+    def index(self, id: object, /, *range: int) -> int:
+        """The first place of an id, between two places if these are given. Raises ValueError where there is none."""
+
+    def __reduce__(self) -> tuple[type[Encoding], tuple[object, ...]]: ...
+
+@final
+class Stream:
+    """A document that comes in pieces; see `beam_wordpiece.Stream`."""
+
+    def __new__(cls, encoder: Encoder, *, offsets: bool) -> Stream: ...
+    @property
+    def offsets(self) -> bool: ...
+    @staticmethod
+    def from_bytes(encoder: Encoder, data: bytes) -> Stream:
+        """Raises AutomatonError; ConfigError where the encoder has another `add_special_tokens` than the other had."""
+
+    def to_bytes(self) -> bytes: ...
+    def feed(self, text: str, ends: bool) -> Encoding:
+        """Raises TypeError where it is not a str, UnicodeEncodeError where it holds a lone surrogate, TextError."""
+
+    def feed_bytes(self, text: bytes, ends: bool) -> Encoding: ...
+    def feed_arrays(self, arrays: Sequence[object]) -> Encoding:
+        """Arrays as those of `Encoder.encode_arrow`, of consecutive chunks."""
+
+    def feed_arrow(self, arrays: Sequence[object], ends: bytes) -> tuple[EncodedColumn, dict[str, int]]:
+        """The same for one document after the other. `ends`: one byte for each row, not 0 where a document ends."""
 
 @final
 class EncodedColumn:

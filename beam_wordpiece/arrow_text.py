@@ -17,7 +17,7 @@ from beam_wordpiece.errors import InputError
 
 # Offsets of an Arrow list are signed 32-bit numbers.
 LIST_LIMIT = (1 << 31) - 1
-_CAPSULES = ("__arrow_c_array__", "__arrow_c_stream__")
+CAPSULES = ("__arrow_c_array__", "__arrow_c_stream__")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def import_sample(data: Any) -> list[pa.Array[Any]]:
 
     Raises InputError as that does; TypeError for anything else, and for what is no str in an iterable.
     """
-    if isinstance(data, (pa.Array, pa.ChunkedArray)) or any(hasattr(data, name) for name in _CAPSULES):
+    if isinstance(data, (pa.Array, pa.ChunkedArray)) or any(hasattr(data, name) for name in CAPSULES):
         texts = import_texts(data)
         # Words count as often as there are rows with them.
         return texts.arrays if texts.rows is None else [texts.arrays[0].cast(pa.large_binary()).take(texts.rows)]

@@ -5,66 +5,154 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from beam_wordpiece.arrow_text import import_texts
-from beam_wordpiece.tokenizer import Counts, Encoding, Tokenizer
+from beam_wordpiece import _core
+from beam_wordpiece.arrow_text import CAPSULES, import_texts
+from beam_wordpiece.errors import InputError, TextError
+from beam_wordpiece.tokenizer import REPLACE, SURROGATE, Counts, Encoding, Tokenizer
 
 
 class Stream:
-    """The encoding of a document that comes in pieces."""
+    """Encodes a document that comes in pieces (chunks), wherever it is cut.
+
+    All that is fed and finished, one after the other, is the encoding of the whole document, for any cut: inside a
+    UTF-8 sequence, a word, marks that are sorted, an added token, the white space that it takes. What is carried from
+    one chunk to the next is what is undecided, and nothing more: the word that is open, because the rest of it may
+    still make it unknown, and the bytes of a character or an added token that is cut off. So its size is bounded by
+    `max_input_chars_per_word` and the longest added token, whatever the document. Feeding takes the time of encoding;
+    of a chunk that ends within what may be an added token, so much is looked at again with the next.
+
+    When a token leaves: with word splitting, when its word is known to be at its end, which the next character shows;
+    an ideograph or a punctuation mark at once, unless an added token may begin with it. Without word splitting
+    (`pretokenize=False`), as soon as no longer token is possible: with its last character where no token of the
+    vocabulary continues it, otherwise with the first character that none of them continues with. So what is held back
+    is the beginning of a token, and an endless stream takes no more memory than the longest one.
+
+    A stream supports all that a Tokenizer does: the template's special tokens come before the first chunk's tokens, and
+    after the last ones when it is finished. What needs the whole document (truncation, padding) no Tokenizer has.
+
+    `offsets`: the Encodings that come out have `offsets` and `word_ids`, counted in characters and words of the whole
+    document. That takes some twenty times as long, and an added token that takes the white space behind it (`rstrip`)
+    leaves when that has ended.
+
+    A stream must not be fed by two threads at once: the second of them gets a RuntimeError.
+    """
 
     def __init__(self, tokenizer: Tokenizer, *, offsets: bool = False) -> None:
+        if not isinstance(tokenizer, Tokenizer):
+            raise TypeError(f"A Stream is made of a Tokenizer, not of {type(tokenizer).__name__}.")
         self._tokenizer = tokenizer
-        self._held = b""
+        self._core = _core.Stream(tokenizer._encoder, offsets=bool(offsets))
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self._tokenizer
+
+    @property
+    def offsets(self) -> bool:
+        return self._core.offsets
 
     def feed(self, chunk: Any) -> Encoding:
-        """Add a chunk: str, bytes, an Arrow scalar of text, or an Arrow array of consecutive chunks."""
+        """Add a chunk and get what is decided now; it may be nothing.
+
+        `chunk`: str; bytes of UTF-8, which may be cut anywhere; an Arrow scalar of text; or an Arrow array (anything
+        that `Tokenizer.encode_arrow` takes) of chunks that follow each other. A null adds nothing.
+
+        Raises TypeError for anything else, InputError as `encode_arrow` does, and with errors="error" a TextError where
+        the text is not UTF-8: the chunk is then not added, and the stream goes on as if it had not come.
+        """
         if isinstance(chunk, str):
-            self._held += chunk.encode("utf-8", "surrogatepass")
-        elif isinstance(chunk, bytes):
-            self._held += chunk
-        elif isinstance(chunk, pa.Scalar):
-            self._held += chunk.cast(pa.binary()).as_py() or b""
-        else:
-            self._held += b"".join(part or b"" for part in chunk.cast(pa.large_binary()).to_pylist())
-        return Encoding([], [])
+            return self._feed_str(chunk)
+        if isinstance(chunk, (bytes, bytearray, memoryview)):
+            return self._core.feed_bytes(bytes(chunk), False)
+        if isinstance(chunk, pa.Scalar):
+            return self._core.feed_arrays(_plain(pa.array([chunk.as_py()], chunk.type)))
+        if isinstance(chunk, (pa.Array, pa.ChunkedArray)) or any(hasattr(chunk, name) for name in CAPSULES):
+            return self._core.feed_arrays(_plain(chunk))
+        raise TypeError(
+            f"A chunk has to be str, bytes, or an Arrow scalar or array of text, not {type(chunk).__name__}."
+        )
+
+    def _feed_str(self, chunk: str) -> Encoding:
+        try:
+            return self._core.feed(chunk, False)
+        except UnicodeEncodeError as error:
+            if self._tokenizer.errors == "error":
+                raise TextError(
+                    f"The chunk has a lone surrogate at character {error.start}; repair it, or give {REPLACE}.", 0
+                ) from error
+            return self._core.feed(SURROGATE.sub("\ufffd", chunk), False)
 
     def finish(self) -> Encoding:
-        """End the document; the next chunk begins another one."""
-        text, self._held = self._held.decode("utf-8", "replace"), b""
-        return self._tokenizer.encode(text)
+        """End the document and get the rest. The next chunk begins another one.
 
-    def feed_arrow(self, chunks: Any, ends: pa.Array[Any]) -> pa.RecordBatch:
-        """`feed_arrow_counted` without the counts."""
+        Raises TextError with errors="error" where the document ends within a character.
+        """
+        return self._core.feed_bytes(b"", True)
+
+    def feed_arrow(self, chunks: Any, ends: Any) -> pa.RecordBatch:
+        """Add rows of chunks, of one document after the other, in one call.
+
+        `chunks`: what `Tokenizer.encode_arrow` takes. `ends`: a boolean Arrow array of the same length, without nulls:
+        whether the document ends with this chunk. Gives one column, `input_ids`: list<int32>, or large_list<int32>
+        where there are 2**31 ids or more; one row for each chunk, never null: the ids that are decided with it. Those
+        of a document, side by side, are the ids of the whole. The document that is open at the end goes on with the
+        next call.
+
+        A null chunk adds nothing, and a document of null chunks only has no ids, not even those of the template. Raises
+        what `feed` does; TextError names the row. After an error nothing has been added.
+        """
         return self.feed_arrow_counted(chunks, ends)[0]
 
-    def feed_arrow_counted(self, chunks: Any, ends: pa.Array[Any]) -> tuple[pa.RecordBatch, Counts]:
-        """Add rows: `ends` (boolean, as long) says after which of them the document ends.
+    def feed_arrow_counted(self, chunks: Any, ends: Any) -> tuple[pa.RecordBatch, Counts]:
+        """The same, with what was counted on the way: documents when they end, their bytes and tokens as they come.
 
-        Gives a column `input_ids`, list<int32>, one row for each chunk: what was decided with it.
+        `Counts.nulls`: documents of null chunks only.
         """
-        rows = []
-        counts = Counts()
-        texts: Any = import_texts(chunks)
-        for array in texts.arrays:
-            for text in array.cast(pa.large_binary()).to_pylist():
-                self._held += text or b""
-                counts += Counts(bytes=len(text or b""))
-                if ends[len(rows)].as_py():
-                    rows.append(self.finish().ids)
-                    counts += Counts(documents=1, tokens=len(rows[-1]))
-                else:
-                    rows.append([])
-        column: Any = pa.array(rows, pa.list_(pa.int32()))
-        return pa.RecordBatch.from_arrays([column], names=["input_ids"]), counts
+        if not isinstance(ends, (pa.Array, pa.ChunkedArray)) or ends.type != pa.bool_() or ends.null_count:
+            raise InputError("The ends have to be an Arrow array of booleans without nulls.")
+        flags: Any = pc.cast(ends, pa.uint8())
+        parts = flags.chunks if isinstance(flags, pa.ChunkedArray) else [flags]
+        encoded: Any
+        encoded, counts = self._core.feed_arrow(_plain(chunks), b"".join(map(_bytes, parts)))
+        column: Any = pa.array(encoded)
+        return pa.RecordBatch.from_arrays([column], names=["input_ids"]), Counts(**counts)
 
     def to_bytes(self) -> bytes:
-        """The state."""
-        return self._held
+        """The state: what is undecided, with the fingerprint of the automaton. Under 1 KB for the vocabularies of BERT,
+        with offsets under 2 KB.
+
+        It may be stored, and taken up again by another process, on another machine, at another level of vector
+        instructions.
+        """
+        return self._core.to_bytes()
 
     @classmethod
     def from_bytes(cls, tokenizer: Tokenizer, state: bytes) -> Stream:
-        """The stream that had this state."""
+        """The stream that had this state.
+
+        Raises AutomatonError where the state is damaged, of another version, or of an automaton that tokenizes
+        otherwise; ConfigError where the other tokenizer had another `add_special_tokens`.
+        """
         stream = cls(tokenizer)
-        stream._held = state
+        stream._core = _core.Stream.from_bytes(tokenizer._encoder, state)
         return stream
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Stream.from_bytes, (self._tokenizer, self.to_bytes())
+
+    def __repr__(self) -> str:
+        return f"Stream({self._tokenizer!r}, offsets={self.offsets})"
+
+
+def _plain(chunks: Any) -> list[pa.Array[Any]]:
+    """Arrays with a row for each chunk, also where a dictionary has each distinct text once."""
+    texts = import_texts(chunks)
+    return texts.arrays if texts.rows is None else [texts.arrays[0].cast(pa.large_binary()).take(texts.rows)]
+
+
+def _bytes(numbers: Any) -> bytes:
+    """The values of an array of uint8."""
+    buffer = numbers.buffers()[1]
+    return b"" if buffer is None else buffer.slice(numbers.offset, len(numbers)).to_pybytes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ REPLACE = 'errors="replace" to read each bad part as U+FFFD'
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 Encoding = _core.Encoding
+Sequence.register(Encoding)
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,8 @@ class Tokenizer:
         """Tokenize one text.
 
         The GIL is let go of only for a text of more than 2048 bytes of UTF-8: for a line of text that would take a good
-        part of the time of the call. The lists of the Encoding are made when they are asked for.
+        part of the time of the call. The lists of the Encoding are made when they are asked for; for `offsets` and
+        `word_ids` the text is encoded again, which takes some twenty times as long.
 
         Raises TypeError where it is not a str, and with errors="error" a TextError (row 0) where it holds a lone
         surrogate, which UTF-8 cannot say.

@@ -105,7 +105,7 @@ impl Column {
         }
     }
 
-    fn texts(&self) -> impl Iterator<Item = Option<&[u8]>> {
+    fn texts(&self) -> impl Iterator<Item = Option<&[u8]>> + Clone {
         let values = self.values.as_slice();
         (0..self.length).map(move |i| match &self.nulls {
             Some(nulls) if nulls.is_null(i) => None,
@@ -126,7 +126,7 @@ impl Texts {
     }
 
     /// The texts; None for nulls.
-    pub fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> {
+    pub fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> + Clone {
         self.columns.iter().flat_map(Column::texts)
     }
 
@@ -135,17 +135,13 @@ impl Texts {
         self.columns.iter().map(|column| column.length).sum()
     }
 
-    /// Number of nulls.
-    pub fn nulls(&self) -> usize {
-        self.columns.iter().map(|column| column.nulls.as_ref().map_or(0, NullBuffer::null_count)).sum()
-    }
-
     /// Bytes of text, without what stands under nulls.
     pub fn bytes(&self) -> usize {
         self.iter().map(|text| text.map_or(0, <[u8]>::len)).sum()
     }
 
-    fn validity(&self) -> Option<NullBuffer> {
+    /// Which rows are there.
+    pub fn validity(&self) -> Option<NullBuffer> {
         let mut builder = NullBufferBuilder::new(self.rows());
         for column in &self.columns {
             match &column.nulls {
@@ -165,8 +161,7 @@ pub struct EncodedColumn {
 
 impl EncodedColumn {
     /// The column: a list, or a large list where 32-bit offsets do not hold the ids.
-    pub fn new(encoded: Encoded, texts: &Texts, pool: &Arc<Pool>) -> EncodedColumn {
-        let validity = texts.validity();
+    pub fn new(encoded: Encoded, validity: Option<NullBuffer>, pool: &Arc<Pool>) -> EncodedColumn {
         let fits = i32::try_from(encoded.ids.len()).is_ok();
         let data = if fits { list::<i32>(encoded, validity, pool) } else { list::<i64>(encoded, validity, pool) };
         EncodedColumn { data }

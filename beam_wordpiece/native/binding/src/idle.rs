@@ -35,7 +35,7 @@ impl Idle {
         }
         out.ids.clear();
         out.ends.clear();
-        (out.unknowns, out.invalid) = (0, 0);
+        (out.unknowns, out.invalid, out.nulls) = (0, 0, 0);
         if let Ok(mut idle) = self.0.try_lock() {
             idle.push(buffers);
         }

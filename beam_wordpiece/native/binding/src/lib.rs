@@ -7,6 +7,7 @@ mod arrow;
 mod encoding;
 mod idle;
 mod pool;
+mod stream;
 
 use arrow::{EncodedColumn, Texts};
 use encoding::Encoding;
@@ -14,10 +15,11 @@ use idle::{Buffers, Idle};
 use pool::Pool;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyString};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
+use stream::Stream;
 use wordpiece::automaton::{Automaton as Kernel, OpenError};
 use wordpiece::encoder::{EncodeOptions, Encoded, encode};
 use wordpiece::error::Error;
@@ -218,16 +220,17 @@ impl Encoder {
         Ok(Encoder { kernel: automaton.kernel.clone(), options, idle: Idle::default(), pool: Arc::default() })
     }
 
-    fn encode(&self, py: Python<'_>, text: &str) -> PyResult<Encoding> {
-        let mut buffers = self.idle.take();
+    fn encode(slf: &Bound<'_, Self>, text: &Bound<'_, PyString>) -> PyResult<Encoding> {
+        let (py, encoder, utf8) = (slf.py(), slf.get(), text.to_str()?);
+        let mut buffers = encoder.idle.take();
         let work = || {
             let Buffers { workspace, out } = &mut *buffers;
-            encode(&self.kernel, std::iter::once(Some(text.as_bytes())), &self.options, workspace, out)
+            encode(&encoder.kernel, std::iter::once(Some(utf8.as_bytes())), &encoder.options, workspace, out)
         };
-        let encoded = if text.len() <= SHORT { guard(work) } else { run(py, work) };
+        let encoded = if utf8.len() <= SHORT { guard(work) } else { run(py, work) };
         encoded?.map_err(|error| kernel_error(py, error))?;
-        let encoding = Encoding::of(&buffers.out.ids, &self.kernel);
-        self.idle.put(buffers);
+        let encoding = Encoding::of_text(&buffers.out.ids, slf, text);
+        encoder.idle.put(buffers);
         Ok(encoding)
     }
 
@@ -245,16 +248,25 @@ impl Encoder {
             self.encode_texts(texts.iter(), &mut out).map(|()| out)
         })?;
         let out = encoded.map_err(|error| kernel_error(py, error))?;
-        let counts = PyDict::new(py);
-        counts.set_item("documents", texts.rows())?;
-        counts.set_item("nulls", texts.nulls())?;
-        counts.set_item("bytes", bytes)?;
-        counts.set_item("tokens", out.ids.len())?;
-        counts.set_item("unknowns", out.unknowns)?;
-        counts.set_item("invalid", out.invalid)?;
-        let column = run(py, || EncodedColumn::new(out, &texts, &self.pool))?;
+        let counts = counts(py, texts.rows(), bytes, &out)?;
+        let column = run(py, || EncodedColumn::new(out, texts.validity(), &self.pool))?;
         Ok((column, counts))
     }
+}
+
+/// What was counted, as `beam_wordpiece.Counts` has it.
+fn counts<'py>(py: Python<'py>, documents: usize, bytes: usize, out: &Encoded) -> PyResult<Bound<'py, PyDict>> {
+    let counts = PyDict::new(py);
+    let counted = [
+        ("documents", documents),
+        ("nulls", out.nulls),
+        ("bytes", bytes),
+        ("tokens", out.ids.len()),
+        ("unknowns", out.unknowns),
+        ("invalid", out.invalid),
+    ];
+    counted.into_iter().try_for_each(|(name, count)| counts.set_item(name, count))?;
+    Ok(counts)
 }
 
 fn level(py: Python<'_>) -> PyResult<Level> {
@@ -273,5 +285,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Automaton>()?;
     module.add_class::<Encoder>()?;
     module.add_class::<Encoding>()?;
+    module.add_class::<Stream>()?;
     module.add_class::<EncodedColumn>()
 }

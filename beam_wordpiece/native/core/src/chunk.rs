@@ -234,10 +234,11 @@ impl Chunk {
         self.origins.push(end - 1);
     }
 
-    /// Begin with a word that an earlier part of the text left open, or with nothing.
-    pub fn resume(&mut self, word: &[u8]) {
+    /// Begin with a word that an earlier part of the text left `open`, or with nothing. Of a stretch of text that is not
+    /// split into words, what is left may be empty.
+    pub fn resume(&mut self, word: &[u8], open: bool) {
         self.clear();
-        if !word.is_empty() {
+        if open {
             self.reserve(word.len());
             self.bytes[..word.len()].copy_from_slice(word);
             self.starts[0] = 0;

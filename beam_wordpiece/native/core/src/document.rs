@@ -6,6 +6,7 @@ use crate::encoder::Part;
 use crate::error::Error;
 use crate::exact::Exact;
 use crate::normalizer::Position;
+use crate::stretch::Stretch;
 use crate::utf8;
 
 /// What is undecided of a document, and nothing more. It is as large as a word may be and the longest added token, but for
@@ -25,6 +26,8 @@ pub struct Document {
     /// The word that is open, normalized. All that the paper's machine knows of it follows from that: its node, and the
     /// pops that are held back because the word may still turn out to be unknown.
     pub word: Vec<u8>,
+    /// Where text is not split into words: what is known of the stretch that `word` is the undecided end of.
+    pub stretch: Stretch,
 }
 
 impl Document {
@@ -48,6 +51,7 @@ impl Document {
         self.position.restart();
         self.exact.restart();
         self.word.clear();
+        // The stretch that is open may still be in the chunk, and ends there.
     }
 
     /// The text is done up to the position: the next part begins there.

@@ -36,6 +36,8 @@ pub struct Encoded {
     pub unknowns: usize,
     /// Documents that have ended in which invalid UTF-8 was replaced.
     pub invalid: usize,
+    /// Documents that have ended without any text, not even an empty one.
+    pub nulls: usize,
     /// Where in its document each id stands, of documents for which that is wanted.
     pub offsets: Offsets,
 }
@@ -57,7 +59,6 @@ pub struct Workspace {
     chunk: Chunk,
     lookup: Lookup,
     pieces: Pieces,
-    stretch: Stretch,
     /// For each row that has ended in the chunk: number of words before its end.
     row_ends: Vec<u32>,
     /// For texts that are whole.
@@ -86,6 +87,7 @@ pub fn encode<'t>(
 ) -> Result<(), Error> {
     let mut document = std::mem::take(&mut workspace.document);
     document.clear();
+    document.stretch = Stretch::default();
     let rows = texts.map(|text| Part { text, ends: true });
     let result = encode_parts(automaton, rows, options, &mut document, workspace, out);
     workspace.document = document;
@@ -144,13 +146,12 @@ impl Job<'_> {
         workspace: &mut Workspace,
         out: &mut Encoded,
     ) -> Result<(), Error> {
-        workspace.chunk.resume(&document.word);
+        workspace.chunk.resume(&document.word, !document.word.is_empty() || !document.stretch.at_root);
         if let Some(origins) = &document.exact.origins {
             workspace.chunk.origins.extend_from_slice(&origins.word);
             out.offsets.resume(origins.words);
         }
         workspace.row_ends.clear();
-        workspace.stretch = Stretch::default();
         for (row, part) in parts.enumerate() {
             // One that is not there yet stays so; another one ends with nothing more.
             let rest: Option<&[u8]> = (part.ends && document.begun).then_some(&[]);
@@ -164,18 +165,25 @@ impl Job<'_> {
             }
             if part.ends {
                 out.invalid += usize::from(document.position.invalid.is_some());
+                out.nulls += usize::from(!document.begun);
                 if document.has_offsets() {
-                    self.flush(simd, workspace, out);
+                    self.flush(simd, document, workspace, out);
                     out.offsets.resume(0);
                 }
                 document.clear();
             }
+            if self.tables.parameters.has_stretches() && !part.ends {
+                // Tokens leave an open stretch too, and they are this row's.
+                self.flush(simd, document, workspace, out);
+                out.ends.push(out.ids.len() as u64);
+                continue;
+            }
             workspace.row_ends.push(workspace.chunk.words() as u32);
             if workspace.chunk.is_full() || workspace.row_ends.len() >= MOST_ROW_ENDS {
-                self.flush(simd, workspace, out);
+                self.flush(simd, document, workspace, out);
             }
         }
-        self.flush(simd, workspace, out);
+        self.flush(simd, document, workspace, out);
         document.word.clear();
         document.word.extend_from_slice(workspace.chunk.open_word());
         if let Some(origins) = &mut document.exact.origins {
@@ -310,18 +318,18 @@ impl Job<'_> {
             };
             match stop {
                 Stop::End => return,
-                Stop::Full => self.flush(simd, workspace, out),
+                Stop::Full => self.flush(simd, document, workspace, out),
             }
         }
     }
 
     /// Match the complete words of the chunk and append their ids.
     #[inline(never)]
-    fn flush<S: Simd>(&self, simd: S, workspace: &mut Workspace, out: &mut Encoded) {
-        let Workspace { chunk, lookup, pieces, row_ends, counts, stretch, .. } = workspace;
+    fn flush<S: Simd>(&self, simd: S, document: &mut Document, workspace: &mut Workspace, out: &mut Encoded) {
+        let Workspace { chunk, lookup, pieces, row_ends, counts, .. } = workspace;
         chunk.end_isolated();
         if self.tables.parameters.has_stretches() {
-            let undecided = stretch.run_chunk(&self.tables, chunk, row_ends, out);
+            let undecided = document.stretch.run_chunk(&self.tables, chunk, row_ends, out);
             row_ends.clear();
             return chunk.carry(undecided);
         }

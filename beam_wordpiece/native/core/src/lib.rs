@@ -41,6 +41,7 @@ pub mod repeats;
 pub mod sample;
 pub mod several;
 pub mod simd;
+pub mod state;
 pub mod stretch;
 pub mod tokens;
 pub mod trie;

@@ -29,6 +29,30 @@ pub fn decode_readable(bytes: &[u8; 4]) -> (u32, usize) {
     }
 }
 
+/// Whether a text is one that normalization may have written, whose last character may be cut off.
+pub fn is_normalized(text: &[u8]) -> bool {
+    let mut at = 0;
+    while at < text.len() {
+        let bytes: [u8; 4] = std::array::from_fn(|i| text.get(at + i).copied().unwrap_or_default());
+        at += match bytes {
+            [1..0x80, ..] => 1,
+            [0xC0, 0x80, ..] => 2,
+            _ => match decode_checked(bytes) {
+                Some((_, length)) => length,
+                // A first byte and no other that is not one of the same character.
+                None if at + 4 > text.len()
+                    && bytes[0] >= 0xC0
+                    && bytes[1..text.len() - at].iter().all(|b| b & 0xC0 == 0x80) =>
+                {
+                    return true;
+                }
+                None => return false,
+            },
+        };
+    }
+    true
+}
+
 /// Decode the character beyond ASCII that these bytes begin with, and give its length; None where they are not UTF-8.
 #[inline(always)]
 pub fn decode_checked(bytes: [u8; 4]) -> Option<(u32, usize)> {

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use wordpiece::automaton::Automaton;
 use wordpiece::document::Document;
 use wordpiece::encoder::{EncodeOptions, Encoded, Part, Workspace, encode, encode_parts};
-use wordpiece::options::AddedToken;
+use wordpiece::options::{AddedToken, Unknown};
 use wordpiece::simd::Level;
+use wordpiece::state;
 
 /// The ids of each document: `cuts` are where the texts, side by side, are cut; rows are taken `at_once`.
 fn in_parts(automaton: &Automaton, texts: &[&[u8]], cuts: &[usize], at_once: usize, level: Level) -> Encoded {
@@ -23,7 +24,13 @@ fn in_parts(automaton: &Automaton, texts: &[&[u8]], cuts: &[usize], at_once: usi
         before += text.len();
     }
     let (mut document, mut workspace, mut all) = (Document::default(), Workspace::default(), Encoded::default());
-    for rows in parts.chunks(at_once) {
+    for (number, rows) in parts.chunks(at_once).enumerate() {
+        if number % 2 == 0 {
+            let bytes = state::to_bytes(automaton, 5, &mut document);
+            let (read, flags) = state::from_bytes(automaton, &bytes).unwrap();
+            assert_eq!((format!("{read:?}"), flags), (format!("{document:?}"), 5));
+            document = read;
+        }
         let mut out = Encoded::default();
         encode_parts(automaton, rows.iter().copied(), &options, &mut document, &mut workspace, &mut out).unwrap();
         let before = all.ids.len() as u64;
@@ -70,6 +77,7 @@ proptest! {
         switches in any::<[bool; 4]>(),
         added in added_tokens(),
         limit in 1..60u32,
+        pretokenize in prop::bool::weighted(0.7),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
         at_once in 1..5usize,
     ) {
@@ -78,7 +86,11 @@ proptest! {
             if i % 2 == 0 { token } else { format!("##{token}") }
         };
         let tokens = tokens.into_iter().enumerate().map(spelled).collect();
-        let vocabulary = vocabulary(tokens, options(switches, "##", limit), added);
+        let mut options = options(switches, "##", limit);
+        if !pretokenize {
+            (options.pretokenize, options.unknown) = (false, Unknown::Character);
+        }
+        let vocabulary = vocabulary(tokens, options, added);
         let Ok(bytes) = wordpiece::compile::compile(&vocabulary) else { return Ok(()) };
         let Ok(automaton) = Automaton::from_bytes(&bytes) else { return Ok(()) };
         let texts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
@@ -119,5 +131,72 @@ fn a_long_text_in_parts_of_every_size_has_the_ids_of_the_whole() {
             let cuts: Vec<usize> = (0..text.len()).step_by(size).collect();
             parts_agree(&automaton, &[text.as_bytes()], &cuts, 3).unwrap();
         }
+    }
+}
+
+/// A document in the middle of a word, of marks, of an added token, in a window of normalized text, behind a token.
+fn open_document(automaton: &Automaton) -> Document {
+    let options = EncodeOptions { add_special_tokens: true, strict: false, level: Level::detect().unwrap() };
+    let text = "x [ab] yé\u{302E}\u{1B44}".as_bytes();
+    let parts = [Part { text: Some(text), ends: false }, Part { text: Some(b"\xE0[a"), ends: false }];
+    let (mut document, mut out) = (Document::default(), Encoded::default());
+    encode_parts(automaton, parts.into_iter(), &options, &mut document, &mut Workspace::default(), &mut out).unwrap();
+    document
+}
+
+#[test]
+fn a_state_that_is_not_whole_is_refused_and_no_other_does_harm() {
+    let tokens = ["x", "y", "##e"].map(String::from).to_vec();
+    let added = vec![added("[ab]", 950, 6), added("y\u{302E}a", 951, 8)];
+    let automaton = automaton(&vocabulary(tokens, options([true, true, true, true], "##", 100), added));
+    let good = state::to_bytes(&automaton, 0, &mut open_document(&automaton));
+    for end in 0..good.len() {
+        assert!(state::from_bytes(&automaton, &good[..end]).is_err());
+    }
+    let body = 4 + 16;
+    for (at, bit) in (0..good.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+        let mut forged = good.clone();
+        forged[at] ^= 1 << bit;
+        assert!(state::from_bytes(&automaton, &forged).is_err(), "byte {at}");
+        // The same with a checksum that fits.
+        let end = forged.len() - 8;
+        let checksum = xxhash_rust::xxh3::xxh3_64(&forged[..end]).to_le_bytes();
+        forged[end..].copy_from_slice(&checksum);
+        let Ok((mut document, _)) = state::from_bytes(&automaton, &forged) else { continue };
+        assert!(at >= body);
+        for level in Level::available() {
+            let options = EncodeOptions { add_special_tokens: true, strict: false, level };
+            let rest = [Part { text: Some("b] y\u{302E}a z".as_bytes()), ends: true }];
+            let mut out = Encoded::default();
+            encode_parts(&automaton, rest.into_iter(), &options, &mut document, &mut Workspace::default(), &mut out)
+                .unwrap();
+            document = state::from_bytes(&automaton, &forged).unwrap().0;
+        }
+    }
+}
+
+#[test]
+fn a_state_of_another_automaton_is_refused_by_name() {
+    let of = |token: &str| automaton(&vocabulary(vec![token.into()], options([true; 4], "##", 100), vec![]));
+    let bytes = state::to_bytes(&of("a"), 0, &mut Document::default());
+    let message = state::from_bytes(&of("b"), &bytes).unwrap_err().to_string();
+    let fingerprint =
+        |automaton: Automaton| automaton.fingerprint().iter().map(|b| format!("{b:02x}")).collect::<String>();
+    assert!(message.contains(&fingerprint(of("a"))) && message.contains(&fingerprint(of("b"))), "{message}");
+    assert!(state::from_bytes(&of("a"), b"BWS\x02").unwrap_err().to_string().contains("version 2"));
+}
+
+#[test]
+fn a_state_is_as_large_as_a_word_and_an_added_token() {
+    let tokens = ["a", "##a"].map(String::from).to_vec();
+    let automaton = automaton(&vocabulary(tokens, options([true; 4], "##", 100), vec![added("[ab]", 950, 6)]));
+    let options = EncodeOptions { add_special_tokens: true, strict: false, level: Level::detect().unwrap() };
+    let (mut document, mut workspace) = (Document::default(), Workspace::default());
+    let longest = ["a", "𝒳", "a\u{302E}", "\u{302E}\u{1B44}", " \u{85}", "[a", "\u{301}", "\u{200B}"];
+    for text in longest.iter().flat_map(|unit| std::iter::repeat_n(unit, 3000)) {
+        let part = [Part { text: Some(text.as_bytes()), ends: false }];
+        let mut out = Encoded::default();
+        encode_parts(&automaton, part.into_iter(), &options, &mut document, &mut workspace, &mut out).unwrap();
+        assert!(state::to_bytes(&automaton, 0, &mut document).len() < 1024, "{text:?}");
     }
 }

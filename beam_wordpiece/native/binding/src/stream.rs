@@ -1,0 +1,145 @@
+//! A document that comes in pieces, and what is carried from one to the next.
+
+use crate::arrow::{EncodedColumn, Texts};
+use crate::encoding::Encoding;
+use crate::{Encoder, SHORT, counts, exception, guard, kernel_error, run};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use wordpiece::document::Document;
+use wordpiece::encoder::{Encoded, Part, encode_parts};
+use wordpiece::error::Error;
+use wordpiece::state;
+
+/// Flags of a state.
+const ADD_SPECIAL_TOKENS: u64 = 1;
+
+/// See `beam_wordpiece.Stream`.
+#[pyclass(module = "beam_wordpiece._core")]
+pub struct Stream {
+    encoder: Py<Encoder>,
+    document: Document,
+}
+
+impl Stream {
+    /// Encode parts that go on with the document. Where invalid text is an error, nothing has changed after one.
+    fn parts<'t>(
+        &mut self,
+        encoder: &Encoder,
+        parts: impl Iterator<Item = Part<'t>> + Clone,
+        out: &mut Encoded,
+    ) -> Result<(), Error> {
+        if encoder.options.strict {
+            self.document.check(parts.clone())?;
+        }
+        let mut buffers = encoder.idle.take();
+        let (document, workspace) = (&mut self.document, &mut buffers.workspace);
+        let result = encode_parts(&encoder.kernel, parts, &encoder.options, document, workspace, out);
+        encoder.idle.put(buffers);
+        result
+    }
+
+    /// The ids of parts, side by side.
+    fn encoding<'t>(
+        &mut self,
+        py: Python<'_>,
+        length: usize,
+        parts: impl Iterator<Item = Part<'t>> + Clone + Send,
+    ) -> PyResult<Encoding> {
+        let bound = self.encoder.clone_ref(py).into_bound(py);
+        let encoder = bound.get();
+        let mut out = Encoded::default();
+        let work = || self.parts(encoder, parts, &mut out);
+        let encoded = if length <= SHORT { guard(work) } else { run(py, work) };
+        encoded?.map_err(|error| stream_error(py, error))?;
+        Ok(Encoding::of_part(out, &bound, self.document.has_offsets()))
+    }
+}
+
+/// Text that is not UTF-8 is named by its place in the document, which may have begun long before the row.
+fn stream_error(py: Python<'_>, error: Error) -> PyErr {
+    match error {
+        Error::InvalidText { row, position } => {
+            let message = format!(
+                "The chunk in row {row} is not UTF-8, at byte {position} of its document; repair it, or give \
+                 errors=\"replace\" to read each bad part as U+FFFD."
+            );
+            exception(py, "TextError", (message, row))
+        }
+        error => kernel_error(py, error),
+    }
+}
+
+#[pymethods]
+impl Stream {
+    #[new]
+    #[pyo3(signature = (encoder, *, offsets))]
+    fn new(encoder: Py<Encoder>, offsets: bool) -> Stream {
+        let document = if offsets { Document::with_offsets() } else { Document::default() };
+        Stream { encoder, document }
+    }
+
+    #[getter]
+    fn offsets(&self) -> bool {
+        self.document.has_offsets()
+    }
+
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, encoder: Py<Encoder>, data: &[u8]) -> PyResult<Stream> {
+        let read = guard(|| state::from_bytes(&encoder.get().kernel, data))?;
+        let (document, flags) = read.map_err(|error| kernel_error(py, error))?;
+        let (had, has) = (flags & ADD_SPECIAL_TOKENS != 0, encoder.get().options.add_special_tokens);
+        if had != has {
+            let [had, has] = [had, has].map(|flag| if flag { "True" } else { "False" });
+            let message = format!(
+                "the stream had a tokenizer with add_special_tokens={had}, and this one has {has}; give it one like that"
+            );
+            return Err(exception(py, "ConfigError", (message,)));
+        }
+        Ok(Stream { encoder, document })
+    }
+
+    fn to_bytes<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let encoder = self.encoder.get();
+        let flags = u64::from(encoder.options.add_special_tokens) * ADD_SPECIAL_TOKENS;
+        let bytes = guard(|| state::to_bytes(&encoder.kernel, flags, &mut self.document))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn feed(&mut self, py: Python<'_>, text: &str, ends: bool) -> PyResult<Encoding> {
+        self.feed_bytes(py, text.as_bytes(), ends)
+    }
+
+    fn feed_bytes(&mut self, py: Python<'_>, text: &[u8], ends: bool) -> PyResult<Encoding> {
+        self.encoding(py, text.len(), std::iter::once(Part { text: Some(text), ends }))
+    }
+
+    fn feed_arrays(&mut self, py: Python<'_>, arrays: Vec<Bound<'_, PyAny>>) -> PyResult<Encoding> {
+        let texts = guard(|| Texts::import(&arrays))??;
+        self.encoding(py, texts.bytes(), texts.iter().map(|text| Part { text, ends: false }))
+    }
+
+    fn feed_arrow<'py>(
+        &mut self,
+        py: Python<'py>,
+        arrays: Vec<Bound<'py, PyAny>>,
+        ends: &[u8],
+    ) -> PyResult<(EncodedColumn, Bound<'py, PyDict>)> {
+        let texts = guard(|| Texts::import(&arrays))??;
+        if ends.len() != texts.rows() {
+            let message = format!("there are {} chunks, and {} ends", texts.rows(), ends.len());
+            return Err(exception(py, "InputError", (message,)));
+        }
+        let encoder = self.encoder.clone_ref(py);
+        let encoder = encoder.get();
+        let encoded = run(py, || {
+            let mut out = Encoded { ids: encoder.pool.take(texts.bytes() / 2), ..Encoded::default() };
+            let parts = texts.iter().zip(ends).map(|(text, &ends)| Part { text, ends: ends != 0 });
+            self.parts(encoder, parts, &mut out).map(|()| out)
+        })?;
+        let out = encoded.map_err(|error| stream_error(py, error))?;
+        let documents = ends.iter().filter(|&&ends| ends != 0).count();
+        let counts = counts(py, documents, texts.bytes(), &out)?;
+        let column = run(py, || EncodedColumn::new(out, None, &encoder.pool))?;
+        Ok((column, counts))
+    }
+}
