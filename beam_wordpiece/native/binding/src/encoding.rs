@@ -9,7 +9,7 @@ use pyo3::types::{PyInt, PyIterator, PyList, PyString, PyTuple};
 use wordpiece::encoder::{Encoded, encode_with_offsets};
 use wordpiece::offsets::{NOWHERE, Offsets};
 
-/// The tokens of one text: a sequence of its ids, with the tokens that they stand for and where in the text they are.
+/// The tokens of one text: a sequence of its ids, with the tokens that they stand for and where these are in it.
 ///
 /// The lists are made when they are first asked for, and then stay the same objects. Equal to another Encoding where ids
 /// and tokens are, and to a list of the ids. For `offsets` and `word_ids` the text is encoded again, character by
