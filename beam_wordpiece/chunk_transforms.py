@@ -38,15 +38,18 @@ class TokenizeChunks(beam.PTransform[Any, Any]):
     rows of documents it holds a document's ids. How much more the runner's grouping needs is up to the runner: the one
     that is embedded in Beam keeps everything in memory.
 
-    Unbounded input is tokenized as it comes, in Beam's state by document and window; `stateful` says so for bounded
-    input too, or the other way round. Chunks that are early wait, up to `max_early_mb` a document. The document is
-    settled, and what is missing then is a gap, where that is exceeded, when the watermark is `gap_timeout` seconds
-    behind the time of its newest chunk, and at the end of the window. So the chunks need times, and one that is later
-    than the timeout is a document's first, or nothing's: for as long again a closed document's chunks are dropped and
-    counted as late, and not compared any more. What differs from bounded input: rows of chunks that were given stay,
-    also where the document dies later, which `DeadLetter.rows` tells; at a gap there is a second row for the chunk
-    before it, with what the gap decided; and with "emit" one of two contents stays, the
-    first that was tokenized. With rows of documents the ids of an open document are part of its state.
+    Unbounded input is tokenized as it comes, in Beam's state by document and window; `stateful=True` does so with
+    bounded input, False groups what is unbounded (which wants windows or triggers). Chunks that are early wait. What is
+    missing is a gap when the watermark is `gap_timeout` seconds past the time of the document's newest chunk, at the
+    end of the window, or when more than `max_early_mb` MB wait; so chunks need the times of events. After its end a
+    document is remembered for another `gap_timeout`, or until its window is gone: chunks that come then are dropped and
+    counted as late, whatever is in them; after that they begin a new document. What else differs from bounded input:
+
+    - Rows of chunks that were given stay where the document dies later; `DeadLetter.rows` tells how many there are.
+    - A document dies at once of what is not a gap, and then its dead letter lists no gaps: they might have been filled.
+    - At a gap there is a second row for the chunk before it, with the ids that the gap decided.
+    - With `on_gap="emit"`, of two contents the one that was tokenized first stays, and is no gap.
+    - With rows of documents the ids of an open document are part of its state.
 
     `automaton`, `add_special_tokens`, `errors`: as for `Tokenize`. Counters, beside those of all transforms: chunks
     (tokenized), chunks_duplicate, chunks_conflict, chunks_late, documents_incomplete (emitted with gaps),
