@@ -143,6 +143,10 @@ def _check_documents(settings: FileSettings) -> None:
             settings.chunk_column is not None and settings.document_column is None
         ),
         "text_column, document_column and chunk_column have to be different columns": len(set(named)) < len(named),
+        "id_column names a document, which neither text_column nor chunk_column does; name another, or leave it out": (
+            None not in (settings.document_column, settings.id_column)
+            and settings.id_column in (settings.text_column, settings.chunk_column)
+        ),
         "document_column is for Parquet, and `format` is text; leave one of them out": (
             settings.document_column is not None and settings.format == "text"
         ),

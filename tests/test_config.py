@@ -198,6 +198,8 @@ def test_settings_made_in_python_are_checked_too() -> None:
         ({"chunk_column": "n"}, "chunk_column numbers the pieces .* say with document_column"),
         ({"document_column": "text"}, "have to be different columns"),
         ({"document_column": "d", "chunk_column": "d"}, "have to be different columns"),
+        ({"document_column": "d", "chunk_column": "n", "id_column": "n"}, "id_column names a document, which neither"),
+        ({"document_column": "d", "id_column": "text"}, "id_column names a document, which neither"),
         ({"document_column": "d", "format": "text"}, "document_column is for Parquet, and `format` is text"),
         ({"document_column": "d", "keep_text": True}, "the text of several rows is not put together"),
         ({"document_column": "d", "columns": ("n", "text")}, "the text of several rows is not put together"),
