@@ -31,6 +31,10 @@ class Texts:
     arrays: list[pa.Array[Any]]
     rows: pa.Array[Any] | None = None
 
+    def of_rows(self) -> list[pa.Array[Any]]:
+        """Arrays in which each text is one row, in order, whatever the input was."""
+        return self.arrays if self.rows is None else [self.arrays[0].cast(pa.large_binary()).take(self.rows)]
+
 
 def import_texts(data: Any) -> Texts:
     """Take an Arrow array of text, a chunked one, or any object with `__arrow_c_array__` or `__arrow_c_stream__`.
@@ -55,9 +59,8 @@ def import_sample(data: Any) -> list[pa.Array[Any]]:
     Raises InputError as that does; TypeError for anything else, and for what is no str in an iterable.
     """
     if isinstance(data, (pa.Array, pa.ChunkedArray)) or any(hasattr(data, name) for name in CAPSULES):
-        texts = import_texts(data)
         # Words count as often as there are rows with them.
-        return texts.arrays if texts.rows is None else [texts.arrays[0].cast(pa.large_binary()).take(texts.rows)]
+        return import_texts(data).of_rows()
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
         kind = type(data).__name__
         raise TypeError(f"The sample has to be an Arrow array of text or an iterable of str, not {kind}.")

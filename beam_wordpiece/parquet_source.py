@@ -110,13 +110,8 @@ class DocumentSource(RowSource):
             yield held.pop(), new, pa.array([True])
 
     def _texts(self, batches: Sequence[pa.RecordBatch]) -> pa.ChunkedArray[Any]:
-        texts: list[Any] = []
-        for batch in batches:
-            column: Any = self._layout.texts(batch)
-            if pa.types.is_dictionary(column.type):
-                column = column.dictionary_decode()
-            texts += import_texts(column).arrays
-        return pa.chunked_array(texts)
+        columns = (self._layout.texts(batch) for batch in batches)
+        return pa.chunked_array([array for column in columns for array in import_texts(column).of_rows()])
 
 
 class _Numbers:

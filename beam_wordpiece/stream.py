@@ -67,9 +67,9 @@ class Stream:
         if isinstance(chunk, (bytes, bytearray, memoryview)):
             return self._core.feed_bytes(bytes(chunk), False)
         if isinstance(chunk, pa.Scalar):
-            return self._core.feed_arrays(_plain(pa.array([chunk.as_py()], chunk.type)))
+            return self._core.feed_arrays(import_texts(pa.array([chunk.as_py()], chunk.type)).of_rows())
         if isinstance(chunk, (pa.Array, pa.ChunkedArray)) or any(hasattr(chunk, name) for name in CAPSULES):
-            return self._core.feed_arrays(_plain(chunk))
+            return self._core.feed_arrays(import_texts(chunk).of_rows())
         raise TypeError(
             f"A chunk has to be str, bytes, or an Arrow scalar or array of text, not {type(chunk).__name__}."
         )
@@ -115,7 +115,7 @@ class Stream:
         flags: Any = pc.cast(ends, pa.uint8())
         parts = flags.chunks if isinstance(flags, pa.ChunkedArray) else [flags]
         encoded: Any
-        encoded, counts = self._core.feed_arrow(_plain(chunks), b"".join(map(_bytes, parts)))
+        encoded, counts = self._core.feed_arrow(import_texts(chunks).of_rows(), b"".join(map(_bytes, parts)))
         column: Any = pa.array(encoded)
         return pa.RecordBatch.from_arrays([column], names=["input_ids"]), Counts(**counts)
 
@@ -144,12 +144,6 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"Stream({self._tokenizer!r}, offsets={self.offsets})"
-
-
-def _plain(chunks: Any) -> list[pa.Array[Any]]:
-    """Arrays with a row for each chunk, also where a dictionary has each distinct text once."""
-    texts = import_texts(chunks)
-    return texts.arrays if texts.rows is None else [texts.arrays[0].cast(pa.large_binary()).take(texts.rows)]
 
 
 def _bytes(numbers: Any) -> bytes:
