@@ -98,10 +98,10 @@ impl Stream {
         Ok(Stream { encoder, document })
     }
 
-    fn to_bytes<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let encoder = self.encoder.get();
         let flags = u64::from(encoder.options.add_special_tokens) * ADD_SPECIAL_TOKENS;
-        let bytes = guard(|| state::to_bytes(&encoder.kernel, flags, &mut self.document))?;
+        let bytes = guard(|| state::to_bytes(&encoder.kernel, flags, &self.document))?;
         Ok(PyBytes::new(py, &bytes))
     }
 

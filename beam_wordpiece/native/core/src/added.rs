@@ -52,7 +52,7 @@ pub struct TokenInText {
 
 /// A search through one text, which may come in parts, that goes on where it was; every byte is looked at once, whatever
 /// the tokens are.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Search {
     /// No token begins before this byte.
     pub from: usize,

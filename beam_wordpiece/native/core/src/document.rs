@@ -11,7 +11,7 @@ use crate::utf8;
 
 /// What is undecided of a document, and nothing more. It is as large as a word may be and the longest added token, but for
 /// a run of marks where an added token has some.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Document {
     /// Some text has come, and the template's ids before it are out.
     pub begun: bool,

@@ -16,7 +16,7 @@ const STEP: usize = 1024;
 const LOOK_AHEAD: usize = 4;
 
 /// The window: normalized text that is not in the chunk yet.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Exact {
     /// The text.
     pub text: Vec<u8>,

@@ -29,7 +29,7 @@ pub enum Stop {
 }
 
 /// Where in a text the pass is.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Position {
     /// The next byte.
     pub at: usize,

@@ -210,9 +210,9 @@ fn origins(of: &mut impl Fields, origins: &mut Origins, word: &[u8], window: &[u
 }
 
 /// The state of the open document. `options`: flags of the caller, which come back with it.
-pub fn to_bytes(automaton: &Automaton, mut options: u64, document: &mut Document) -> Vec<u8> {
+pub fn to_bytes(automaton: &Automaton, mut options: u64, document: &Document) -> Vec<u8> {
     let mut writer = Writer([&MAGIC[..], &automaton.fingerprint()].concat());
-    fields(&mut writer, &mut options, document).expect("what is there can be written");
+    fields(&mut writer, &mut options, &mut document.clone()).expect("what is there can be written");
     let checksum = xxh3_64(&writer.0);
     writer.0.extend_from_slice(&checksum.to_le_bytes());
     writer.0

@@ -32,7 +32,7 @@ fn in_parts(automaton: &Automaton, parts: &[&[u8]]) -> Encoding {
     let mut all = Encoding::default();
     let mut document = Document::with_offsets();
     for (number, &text) in parts.iter().enumerate() {
-        (document, _) = state::from_bytes(automaton, &state::to_bytes(automaton, 0, &mut document)).unwrap();
+        (document, _) = state::from_bytes(automaton, &state::to_bytes(automaton, 0, &document)).unwrap();
         let part = Part { text: Some(text), ends: number + 1 == parts.len() };
         let (options, mut workspace) = (at(Level::Portable(Portable)), Workspace::default());
         let mut out = Encoded::default();
@@ -137,7 +137,7 @@ fn no_state_does_harm() {
     for text in ["x xé\u{301}\0\u{302E}\u{1B44}\u{323}", "x [ab]  \u{85}", "x y\u{302E}a   ", "x y   [a"] {
         let mut document = Document::with_offsets();
         feed(&automaton, &mut document, text.as_bytes(), false);
-        let good = state::to_bytes(&automaton, 0, &mut document);
+        let good = state::to_bytes(&automaton, 0, &document);
         for (at, change) in (20..good.len() - 8).flat_map(|at| [1, 2, 4, 8, 16, 32, 64, 128, 255].map(|x| (at, x))) {
             let mut forged = good.clone();
             forged[at] ^= change;
@@ -161,7 +161,7 @@ fn a_state_is_as_large_as_a_word_and_an_added_token() {
         ["a", "𝒳", "a\u{302E}", "\u{302E}\u{1B44}", " \u{85}", "[a", "\u{301}", "각", "\u{1D160}", "\u{302E}\0"];
     for text in longest.map(|unit| unit.repeat(3000)) {
         feed(&automaton, &mut document, text.as_bytes(), false);
-        let size = state::to_bytes(&automaton, 0, &mut document).len();
+        let size = state::to_bytes(&automaton, 0, &document).len();
         assert!(size < 2048, "{size} {text:.9?}");
     }
 }

@@ -26,7 +26,7 @@ fn in_parts(automaton: &Automaton, texts: &[&[u8]], cuts: &[usize], at_once: usi
     let (mut document, mut workspace, mut all) = (Document::default(), Workspace::default(), Encoded::default());
     for (number, rows) in parts.chunks(at_once).enumerate() {
         if number % 2 == 0 {
-            let bytes = state::to_bytes(automaton, 5, &mut document);
+            let bytes = state::to_bytes(automaton, 5, &document);
             let (read, flags) = state::from_bytes(automaton, &bytes).unwrap();
             assert_eq!((format!("{read:?}"), flags), (format!("{document:?}"), 5));
             document = read;
@@ -149,7 +149,7 @@ fn a_state_that_is_not_whole_is_refused_and_no_other_does_harm() {
     let tokens = ["x", "y", "##e"].map(String::from).to_vec();
     let added = vec![added("[ab]", 950, 6), added("y\u{302E}a", 951, 8)];
     let automaton = automaton(&vocabulary(tokens, options([true, true, true, true], "##", 100), added));
-    let good = state::to_bytes(&automaton, 0, &mut open_document(&automaton));
+    let good = state::to_bytes(&automaton, 0, &open_document(&automaton));
     for end in 0..good.len() {
         assert!(state::from_bytes(&automaton, &good[..end]).is_err());
     }
@@ -178,7 +178,7 @@ fn a_state_that_is_not_whole_is_refused_and_no_other_does_harm() {
 #[test]
 fn a_state_of_another_automaton_is_refused_by_name() {
     let of = |token: &str| automaton(&vocabulary(vec![token.into()], options([true; 4], "##", 100), vec![]));
-    let bytes = state::to_bytes(&of("a"), 0, &mut Document::default());
+    let bytes = state::to_bytes(&of("a"), 0, &Document::default());
     let message = state::from_bytes(&of("b"), &bytes).unwrap_err().to_string();
     let fingerprint =
         |automaton: Automaton| automaton.fingerprint().iter().map(|b| format!("{b:02x}")).collect::<String>();
@@ -197,6 +197,6 @@ fn a_state_is_as_large_as_a_word_and_an_added_token() {
         let part = [Part { text: Some(text.as_bytes()), ends: false }];
         let mut out = Encoded::default();
         encode_parts(&automaton, part.into_iter(), &options, &mut document, &mut workspace, &mut out).unwrap();
-        assert!(state::to_bytes(&automaton, 0, &mut document).len() < 1024, "{text:?}");
+        assert!(state::to_bytes(&automaton, 0, &document).len() < 1024, "{text:?}");
     }
 }
