@@ -4,8 +4,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from beam_wordpiece.automaton import Automaton
-from beam_wordpiece.chunk_faults import DeadLetter
-from beam_wordpiece.chunks import Chunk, TokenizedChunk, TokenizedDocument
+from beam_wordpiece.chunks.elements import Chunk, TokenizedChunk, TokenizedDocument
+from beam_wordpiece.chunks.faults import DeadLetter
 from beam_wordpiece.errors import (
     AutomatonError,
     ConfigError,
@@ -20,7 +20,7 @@ from beam_wordpiece.tokenizer import Counts, Encoding, Tokenizer
 from beam_wordpiece.vocab import AddedToken, Options, Vocabulary, load_vocabulary
 
 if TYPE_CHECKING:
-    from beam_wordpiece.chunk_transforms import TokenizeChunks
+    from beam_wordpiece.chunks.transforms import TokenizeChunks
     from beam_wordpiece.transforms import Tokenize, TokenizeFiles, TokenizeTables
 
 __all__ = [
@@ -53,7 +53,7 @@ __all__ = [
 # Beam is imported only when one of these is asked for: tokenizing does without it.
 _TRANSFORMS = {
     "Tokenize": "transforms",
-    "TokenizeChunks": "chunk_transforms",
+    "TokenizeChunks": "chunks.transforms",
     "TokenizeFiles": "transforms",
     "TokenizeTables": "transforms",
 }

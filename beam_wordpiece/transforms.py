@@ -206,7 +206,7 @@ class Tokenize(beam.PTransform[Any, Any]):
         return {"automaton": self._automaton, **{name: _shown(getattr(self._settings, name)) for name in names}}
 
 
-class _TokenizerDoFn(beam.DoFn):
+class TokenizerDoFn(beam.DoFn):
     """Opens the tokenizer in `setup`, one for all threads of a process, and counts."""
 
     def __init__(self, automaton: str, settings: FileSettings) -> None:
@@ -232,7 +232,7 @@ class _TokenizerDoFn(beam.DoFn):
             counter.inc(getattr(counts, name))
 
 
-class _TokenizeFile(_TokenizerDoFn):
+class _TokenizeFile(TokenizerDoFn):
     def __init__(self, automaton: str, settings: FileSettings) -> None:
         super().__init__(automaton, settings)
         self._files = {name: Metrics.counter(NAMESPACE, name) for name in ("files", "files_skipped", "files_failed")}
@@ -255,7 +255,7 @@ class _TokenizeFile(_TokenizerDoFn):
         PROGRESS.add(counts.documents, size)
 
 
-class _TokenizeTable(_TokenizerDoFn):
+class _TokenizeTable(TokenizerDoFn):
     def process(self, element: pa.Table) -> Iterator[pa.Table]:
         layout = Layout(element.schema, self._settings, "The table")
         batches = element.to_batches() or [pa.RecordBatch.from_pylist([], element.schema)]
@@ -264,7 +264,7 @@ class _TokenizeTable(_TokenizerDoFn):
         yield layout.output(batches, ids)
 
 
-class _TokenizeStrings(_TokenizerDoFn):
+class _TokenizeStrings(TokenizerDoFn):
     def start_bundle(self) -> None:
         self._waiting: list[WindowedValue] = []
         self._characters = 0

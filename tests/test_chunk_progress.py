@@ -12,9 +12,9 @@ from apache_beam.transforms.window import GlobalWindow, IntervalWindow
 from apache_beam.utils.timestamp import Timestamp
 
 import beam_wordpiece as bw
-from beam_wordpiece import chunk_states
-from beam_wordpiece.chunk_faults import MB
-from beam_wordpiece.chunks import ChunkSettings, split_chunk
+from beam_wordpiece.chunks import states
+from beam_wordpiece.chunks.elements import split_chunk
+from beam_wordpiece.chunks.settings import MB, ChunkSettings
 from beam_wordpiece.config import FileSettings
 from tests import scattered
 from tests.scattered import Facts
@@ -81,14 +81,14 @@ class ByHand:
     """The DoFn over the chunks of one document, with state in plain objects."""
 
     def __init__(self, path: str, window: Any = None, errors: str = "replace", **settings: Any) -> None:
-        self._do_fn = chunk_states.TokenizeStates(path, FileSettings(errors=errors), ChunkSettings(**settings))
+        self._do_fn = states.TokenizeStates(path, FileSettings(errors=errors), ChunkSettings(**settings))
         self._do_fn.setup()
         self._window = window or GlobalWindow()
         self.cells = {
-            "progress": Cell(chunk_states.PROGRESS_CODER),
-            "early": Bag(chunk_states.PIECE_CODER),
-            "seen": BackwardsBag(chunk_states.NUMBERED_CODER),
-            "ids": BackwardsBag(chunk_states.NUMBERED_CODER),
+            "progress": Cell(states.PROGRESS_CODER),
+            "early": Bag(states.PIECE_CODER),
+            "seen": BackwardsBag(states.NUMBERED_CODER),
+            "ids": BackwardsBag(states.NUMBERED_CODER),
         }
         self.timer = Timer()
         self.rows: list[Any] = []
@@ -113,8 +113,8 @@ class ByHand:
                 self.rows.append(output)
 
     @property
-    def progress(self) -> chunk_states.Progress:
-        return chunk_states.Progress(*self.cells["progress"].read())
+    def progress(self) -> states.Progress:
+        return states.Progress(*self.cells["progress"].read())
 
     @property
     def ids(self) -> list[int]:

@@ -23,8 +23,8 @@ from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from apache_beam.typehints.decorators import TypeCheckError
 
 import beam_wordpiece as bw
-from beam_wordpiece import chunk_groups, chunk_states
-from beam_wordpiece.chunks import ChunkSettings
+from beam_wordpiece.chunks import groups, states
+from beam_wordpiece.chunks.settings import ChunkSettings
 from beam_wordpiece.config import FileSettings
 from pipelines import driver
 from tests import scattered
@@ -103,7 +103,7 @@ def test_whole_documents_are_those_of_hf(tmp_path: Path, path: str, hf: Any) -> 
 
 
 def test_a_row_of_a_chunk_is_no_larger_than_its_ids(path: str) -> None:
-    do_fn = chunk_groups.TokenizeGroups(path, FileSettings(), ChunkSettings(rows="chunks"))
+    do_fn = groups.TokenizeGroups(path, FileSettings(), ChunkSettings(rows="chunks"))
     do_fn.setup()
     rows = list(do_fn.process((b"a", ((number, b"unaffable ", number == 999) for number in range(1000)))))
     assert [row.number for row in rows] == list(range(1000))
@@ -172,8 +172,8 @@ def test_a_full_disk(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
         def write(self, data: Any) -> int:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(chunk_groups, "spool_file", Full)
-    do_fn = chunk_groups.TokenizeGroups(path, FileSettings(), ChunkSettings())
+    monkeypatch.setattr(groups, "spool_file", Full)
+    do_fn = groups.TokenizeGroups(path, FileSettings(), ChunkSettings())
     do_fn.setup()
     with pytest.raises(bw.InputError, match=r"document 'a' cannot be kept in .*: No space left on device"):
         list(do_fn.process((b"a", [(0, b"x", True)])))
@@ -204,8 +204,8 @@ def test_documents_of_other_windows_are_others(tmp_path: Path, path: str, tokeni
 LARGE = """
 import itertools, random, resource, sys
 import beam_wordpiece as bw
-from beam_wordpiece.chunk_groups import TokenizeGroups
-from beam_wordpiece.chunks import ChunkSettings
+from beam_wordpiece.chunks.groups import TokenizeGroups
+from beam_wordpiece.chunks.settings import ChunkSettings
 from beam_wordpiece.config import FileSettings
 
 path, megabytes = sys.argv[1], int(sys.argv[2])
@@ -282,7 +282,7 @@ def test_types_and_names_of_the_outputs(path: str) -> None:
 
 
 def do_fns(path: str) -> Iterator[beam.DoFn]:
-    for kind in (chunk_groups.TokenizeGroups, chunk_states.TokenizeStates):
+    for kind in (groups.TokenizeGroups, states.TokenizeStates):
         yield kind(path, FileSettings(), ChunkSettings())
 
 

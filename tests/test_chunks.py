@@ -15,9 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import beam_wordpiece as bw
-from beam_wordpiece import chunks
-from beam_wordpiece.chunk_faults import LEAST_WEIGHT, LISTED, MB, Faults, gaps_between
-from beam_wordpiece.chunks import ChunkSettings, ChunkSpool, split_chunk
+from beam_wordpiece.chunks import encode
+from beam_wordpiece.chunks.elements import LEAST_WEIGHT, document_name, split_chunk
+from beam_wordpiece.chunks.encode import encode_pieces, first_invalid
+from beam_wordpiece.chunks.faults import LISTED, Faults, gaps_between
+from beam_wordpiece.chunks.settings import MB, ChunkSettings
+from beam_wordpiece.chunks.spool import ChunkSpool, spool_file
 from beam_wordpiece.stream import Stream
 from tests import scattered
 from tests.scattered import Facts
@@ -40,7 +43,7 @@ def test_chunks_in_any_order_with_all_faults(tokenizer: bw.Tokenizer, full: bool
         assert (faults.gaps, faults.conflicts) == (facts.gaps, facts.conflicts)
         assert bool(faults.fatal) == facts.beyond
         assert (spool.chunks, spool.duplicates) == (len(facts.contents), facts.duplicates)
-        ids = [column.flatten() for _, column, _ in chunks.encode_pieces(Stream(tokenizer), spool.pieces())]
+        ids = [column.flatten() for _, column, _ in encode_pieces(Stream(tokenizer), spool.pieces())]
         expected = scattered.encode(tokenizer, facts.texts(without_conflicts=True))
         assert (pa.concat_arrays(ids).to_pylist() if ids else []) == expected
         faulty += bool(faults)
@@ -104,7 +107,7 @@ def test_memory_of_small_chunks() -> None:
     """What a chunk weighs at least is what it takes, so that the limit bounds memory as well."""
     count = 100_000
     tracemalloc.start()
-    with chunks.spool_file() as file:
+    with spool_file() as file:
         spool = ChunkSpool(file, 10**9)
         for number in range(count):
             spool.add(number + 10**6, b"", False)
@@ -115,9 +118,9 @@ def test_memory_of_small_chunks() -> None:
 
 
 def test_text_goes_to_disk_when_it_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "SPOOL_BYTES", 1000)
+    monkeypatch.setattr("beam_wordpiece.chunks.spool.SPOOL_BYTES", 1000)
     file: Any
-    with chunks.spool_file() as file:
+    with spool_file() as file:
         spool = ChunkSpool(file, MB)
         for number in reversed(range(30)):
             spool.add(number, bytes([number]) * 100, number == 29)
@@ -143,20 +146,20 @@ def test_fields_of_other_types(chunk: bw.Chunk, message: str) -> None:
 def test_fields_that_are_almost_as_they_should_be() -> None:
     assert split_chunk(bw.Chunk("a", np.int64(3), None)) == (b"a", (3, b"", False))  # type: ignore[arg-type]
     key, (_, text, _) = split_chunk(bw.Chunk("\ud800", 0, "a\ud800\udc00b"))
-    assert chunks.document_name(key) == "\ud800"
+    assert document_name(key) == "\ud800"
     assert text.decode("utf-8", "replace") == "a\ufffd\ufffdb", "one for each, as `Tokenizer.encode` has it"
 
 
 def test_where_text_stops_being_utf8() -> None:
     def invalid(*texts: bytes) -> int | None:
         last = len(texts) - 1
-        return chunks.first_invalid((number, text, number == last) for number, text in enumerate(texts))
+        return first_invalid((number, text, number == last) for number, text in enumerate(texts))
 
     assert invalid(b"\xe4", b"\xb8", b"", b"\xad") is None
     assert invalid(b"a", b"\xff", b"a") == 1
     assert invalid(b"a\xe4", b"\xb8a", b"a") == 1
     assert invalid(b"a", b"a\xe4\xb8") == 1
-    assert chunks.first_invalid([(0, b"\xe4", True), (1, b"\xb8", False)]) == 0, "a text does not go on behind a gap"
+    assert first_invalid([(0, b"\xe4", True), (1, b"\xb8", False)]) == 0, "a text does not go on behind a gap"
 
 
 def test_the_sentence_names_some_and_the_fields_all() -> None:
@@ -173,7 +176,7 @@ def test_the_sentence_names_some_and_the_fields_all() -> None:
 def test_ids_carry_nothing_but_themselves() -> None:
     ids: Any = pa.array(range(100_000), pa.int32())
     for part in (ids.slice(500, 3), ids.slice(0, 0), pa.array([], pa.int32())):
-        again = chunks.ids_array(chunks.ids_bytes(part))
+        again = encode.ids_array(encode.ids_bytes(part))
         assert again.equals(part)
         assert len(pickle.dumps(again)) < 500
 
@@ -197,7 +200,7 @@ def test_small_chunks_go_together(tokenizer: bw.Tokenizer) -> None:
     chance = random.Random(1)
     texts = [bytes(chance.choices(b"ab c", k=chance.randrange(20))) for _ in range(10_000)]
     pieces = [(number, text, number == 9_999) for number, text in enumerate(texts)]
-    batches = list(chunks.encode_pieces(Stream(tokenizer), pieces))
+    batches = list(encode_pieces(Stream(tokenizer), pieces))
     assert len(batches) == 3
     assert [number for numbers, _, _ in batches for number in numbers] == list(range(10_000))
     ids = [number for _, column, _ in batches for number in column.flatten().to_pylist()]
@@ -207,6 +210,6 @@ def test_small_chunks_go_together(tokenizer: bw.Tokenizer) -> None:
 def test_the_chunk_that_the_stream_refuses(automaton: bw.Automaton) -> None:
     stream = Stream(bw.Tokenizer(automaton, errors="error"))
     pieces = [(4, b"a", False), (5, b"b\xff", False), (6, b"c", True)]
-    with pytest.raises(chunks.InvalidChunk) as caught:
-        list(chunks.encode_pieces(stream, pieces))
+    with pytest.raises(encode.InvalidChunk) as caught:
+        list(encode_pieces(stream, pieces))
     assert caught.value.number == 5

@@ -9,10 +9,12 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.typehints import with_input_types
 
-from beam_wordpiece.chunk_faults import DeadLetter
-from beam_wordpiece.chunk_groups import DEAD_LETTERS, TOKENIZED, TokenizeGroups
-from beam_wordpiece.chunk_states import TokenizeStates
-from beam_wordpiece.chunks import Chunk, ChunkSettings, Piece, TokenizedChunk, TokenizedDocument, split_chunk
+from beam_wordpiece.chunks.dofn import DEAD_LETTERS, TOKENIZED
+from beam_wordpiece.chunks.elements import Chunk, Piece, TokenizedChunk, TokenizedDocument, split_chunk
+from beam_wordpiece.chunks.faults import DeadLetter
+from beam_wordpiece.chunks.groups import TokenizeGroups
+from beam_wordpiece.chunks.settings import ChunkSettings
+from beam_wordpiece.chunks.states import TokenizeStates
 from beam_wordpiece.config import FileSettings
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-MB = 1 << 20
-# What a chunk weighs at least, in bytes: its place in the index takes memory also where it has no text.
-LEAST_WEIGHT = 256
+from beam_wordpiece.chunks.elements import LEAST_WEIGHT
+from beam_wordpiece.chunks.settings import MB
+
 # How many chunks a sentence lists. The fields of a `DeadLetter` have them all.
 LISTED = 10
 

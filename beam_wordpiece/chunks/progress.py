@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from beam_wordpiece.chunk_faults import (
+from beam_wordpiece.chunks.dofn import ChunksDoFn, chunk_rows
+from beam_wordpiece.chunks.elements import NO_NUMBER, Piece, TokenizedDocument, stretches, weight_of
+from beam_wordpiece.chunks.encode import InvalidChunk, encode_pieces, ids_array, ids_bytes
+from beam_wordpiece.chunks.faults import (
     Faults,
     after_the_end,
     gaps_between,
@@ -15,19 +19,6 @@ from beam_wordpiece.chunk_faults import (
     not_utf8,
     too_early,
     too_large,
-)
-from beam_wordpiece.chunk_groups import ChunksDoFn, chunk_rows
-from beam_wordpiece.chunks import (
-    NO_NUMBER,
-    InvalidChunk,
-    Piece,
-    TokenizedDocument,
-    digest_of,
-    encode_pieces,
-    ids_array,
-    ids_bytes,
-    stretches,
-    weight_of,
 )
 from beam_wordpiece.stream import Stream
 
@@ -249,3 +240,8 @@ class OpenDocument:
         for cell in (cells.early, cells.seen, cells.ids):
             cell.clear()
         self.known = Progress(closed=True, newest=known.newest)
+
+
+def digest_of(text: bytes, last: bool) -> bytes:
+    """16 bytes that tell contents of chunks apart."""
+    return hashlib.blake2b(text, digest_size=16, key=b"last" if last else b"").digest()

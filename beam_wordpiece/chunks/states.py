@@ -11,9 +11,9 @@ from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
 from apache_beam.utils.timestamp import Duration, Timestamp
 
-from beam_wordpiece.chunk_groups import ChunksDoFn
-from beam_wordpiece.chunk_progress import Cells, OpenDocument, Progress
-from beam_wordpiece.chunks import Piece, document_name
+from beam_wordpiece.chunks.dofn import ChunksDoFn
+from beam_wordpiece.chunks.elements import Piece, document_name
+from beam_wordpiece.chunks.progress import Cells, OpenDocument, Progress
 
 CODERS = {bool: BooleanCoder(), int: VarIntCoder(), bytes: BytesCoder()}
 PROGRESS_CODER = TupleCoder([CODERS[type(value)] for value in Progress()])

@@ -1,91 +1,21 @@
-"""The DoFn of documents whose chunks have all been grouped, and what it shares with that of streams."""
+"""The DoFn of documents whose chunks have all been grouped."""
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 import pyarrow as pa
-from apache_beam.metrics.metric import Metrics
-from apache_beam.pvalue import TaggedOutput
 
-from beam_wordpiece.chunk_faults import MB, DeadLetter, Faults, not_utf8
-from beam_wordpiece.chunks import (
-    ChunkSettings,
-    ChunkSpool,
-    Piece,
-    TokenizedChunk,
-    TokenizedDocument,
-    document_name,
-    encode_pieces,
-    first_invalid,
-    ids_array,
-    ids_bytes,
-    spool_file,
-)
-from beam_wordpiece.config import FileSettings
+from beam_wordpiece.chunks.dofn import ChunksDoFn, chunk_rows
+from beam_wordpiece.chunks.elements import Piece, TokenizedChunk, TokenizedDocument, document_name
+from beam_wordpiece.chunks.encode import encode_pieces, first_invalid
+from beam_wordpiece.chunks.faults import Faults, not_utf8
+from beam_wordpiece.chunks.spool import ChunkSpool, spool_file
 from beam_wordpiece.errors import InputError
 from beam_wordpiece.stream import Stream
-from beam_wordpiece.tokenizer import Counts, Tokenizer
-from beam_wordpiece.transforms import NAMESPACE, _TokenizerDoFn
-
-TOKENIZED = "tokenized"
-DEAD_LETTERS = "dead_letters"
-COUNTERS = (
-    "chunks",
-    "chunks_duplicate",
-    "chunks_conflict",
-    "chunks_late",
-    "documents_incomplete",
-    "documents_dead",
-)
-
-
-class ChunksDoFn(_TokenizerDoFn):
-    """Makes rows and dead letters, and counts them."""
-
-    def __init__(self, automaton: str, settings: FileSettings, chunks: ChunkSettings) -> None:
-        super().__init__(automaton, settings)
-        self.how = chunks
-        self._more = {name: Metrics.counter(NAMESPACE, name) for name in COUNTERS}
-
-    @property
-    def limit(self) -> int:
-        """What the chunks of a document may weigh, in bytes."""
-        return int(self.how.max_document_mb * MB)
-
-    @property
-    def early_limit(self) -> int:
-        """What chunks that wait for others may weigh, in bytes."""
-        return int(self.how.max_early_mb * MB)
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        return self._tokenizer
-
-    def add(self, name: str, number: int = 1) -> None:
-        """Count something of COUNTERS."""
-        self._more[name].inc(number)
-
-    def count_text(self, counts: Counts) -> None:
-        """Count text that was fed. How many stretches it has, and how many of them are invalid, says nothing here."""
-        self._count(dataclasses.replace(counts, documents=0, nulls=0, invalid=0))
-
-    def count_document(self, invalid: bool) -> None:
-        self._count(Counts(documents=1, invalid=int(invalid)))
-
-    def dead_letter(self, letter: DeadLetter, *, given: bool) -> Any:
-        """The output for a document that is done with. `given`: what there is of it was given as a row or rows."""
-        self.add("documents_incomplete" if given else "documents_dead")
-        return TaggedOutput(DEAD_LETTERS, letter)
-
-
-def chunk_rows(document: str, numbers: Sequence[int], column: Any) -> Iterator[TokenizedChunk]:
-    """A row for each chunk of a list column. Each has its own copy of its ids, not a slice of all."""
-    for number, row in zip(numbers, column, strict=True):
-        yield TokenizedChunk(document, number, ids_array(ids_bytes(row.values)))
+from beam_wordpiece.tokenizer import Counts
 
 
 class TokenizeGroups(ChunksDoFn):
