@@ -166,6 +166,7 @@ def test_random_cuts_of_special_places(strange: bw.Tokenizer, full: bool) -> Non
         assert_cuts_change_nothing(strange, texts, cuts)
 
 
+@pytest.mark.timeout(1200)
 def test_cuts_around_special_places_of_a_long_document(strange: bw.Tokenizer, full: bool) -> None:
     """The text before a place fills chunks of the kernel, so that the place lies anywhere in one."""
     filler = ("the atom, a sunset. " * 60_000)[: 1_000_000 if full else 70_000]
@@ -180,6 +181,7 @@ def test_cuts_around_special_places_of_a_long_document(strange: bw.Tokenizer, fu
             assert [*stream.feed(text[:cut]), *stream.feed(text[cut:]), *stream.finish()] == expected, (place, cut)
 
 
+@pytest.mark.timeout(1200)
 @given(text_problems(), st.randoms(use_true_random=False))
 def test_any_tokenizer(tmp_path_factory: pytest.TempPathFactory, problem: TextProblem, chance: random.Random) -> None:
     path = tmp_path_factory.getbasetemp() / "stream.json"
