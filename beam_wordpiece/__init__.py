@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.bpe import BytePairEncoding
 from beam_wordpiece.chunks.elements import Chunk, TokenizedChunk, TokenizedDocument
 from beam_wordpiece.chunks.faults import DeadLetter
 from beam_wordpiece.errors import (
@@ -27,6 +28,7 @@ __all__ = [
     "AddedToken",
     "Automaton",
     "AutomatonError",
+    "BytePairEncoding",
     "Chunk",
     "ConfigError",
     "Counts",

@@ -29,7 +29,7 @@ Algorithm 2 has no edge for c at a root, c itself is popped as unknown. So every
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 # What stands for one unknown character among the tokens of a stretch, and in failure pops. It is no token: an empty one
 # would match without reading.
@@ -184,3 +184,18 @@ def max_match_stretch(vocabulary: Iterable[str], text: str, suffix_indicator: st
         found.append(UNKNOWN_CHARACTER if end is None else indicator + text[start:end])
         start = start + 1 if end is None else end
     return found
+
+
+def merge_by_rank(symbols: Iterable[str], merges: Sequence[tuple[str, str]], prefix: str = "") -> list[str]:
+    """Byte-pair encoding by its definition: of all neighbours the pair first in `merges`, the leftmost, is merged.
+
+    `prefix` begins each symbol but the first, and is left out of the second of a pair. Quadratic, or worse.
+    """
+    ranks = {pair: rank for rank, pair in enumerate(merges)}
+    found = list(symbols)
+    while True:
+        pairs = [(ranks[pair], i) for i in range(len(found) - 1) if (pair := (found[i], found[i + 1])) in ranks]
+        if not pairs:
+            return found
+        _, i = min(pairs)
+        found[i : i + 2] = [found[i] + found[i + 1].removeprefix(prefix)]

@@ -13,7 +13,7 @@ LAYERS: list[set[str]] = [
     {"errors"},
     {"checks", "files"},
     {"settings", "config"},
-    {"json_file", "vocab_types", "tokenizer_json", "tokenizer_folder", "vocab"},
+    {"json_file", "vocab_types", "tokenizer_json", "tokenizer_folder", "vocab", "bpe"},
     {"arrow_text"},
     {"automaton"},
     {"tokenizer"},
