@@ -21,6 +21,8 @@ from beam_wordpiece.settings import OPTIONS, SETTINGS, Setting
 
 # A character of two bytes can become three, and each of them a token: the ids of such a text still fit into one list.
 MAX_DOCUMENT_MB = 1024
+# Where a document becomes one row, that takes several times its text in memory.
+DOCUMENT_MB = 128
 
 _REQUIRED = ("input", "output", "tokenizer")
 
@@ -39,7 +41,7 @@ class FileSettings:
     documents: str = "line"
     separator: str | None = None
     rows: str = "documents"
-    max_document_mb: int = 128
+    max_document_mb: int = DOCUMENT_MB
     add_special_tokens: bool = True
     errors: str = "replace"
     existing: str = "resume"

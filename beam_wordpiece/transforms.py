@@ -139,7 +139,7 @@ class TokenizeFiles(beam.PTransform[Any, Any]):
 
     def display_data(self) -> dict[str, Any]:
         shown = {f.name: getattr(self._settings, f.name) for f in dataclasses.fields(FileSettings)}
-        return {"automaton": self._automaton, **{name: _shown(value) for name, value in shown.items()}}
+        return {"automaton": self._automaton, **{name: shown_value(value) for name, value in shown.items()}}
 
 
 @with_input_types(pa.Table)
@@ -178,7 +178,7 @@ class TokenizeTables(beam.PTransform[Any, Any]):
 
     def display_data(self) -> dict[str, Any]:
         names = ("text_column", "columns", "keep_text", "add_special_tokens", "errors")
-        return {"automaton": self._automaton, **{name: _shown(getattr(self._settings, name)) for name in names}}
+        return {"automaton": self._automaton, **{name: shown_value(getattr(self._settings, name)) for name in names}}
 
 
 @with_input_types(str)
@@ -203,7 +203,7 @@ class Tokenize(beam.PTransform[Any, Any]):
 
     def display_data(self) -> dict[str, Any]:
         names = ("add_special_tokens", "errors")
-        return {"automaton": self._automaton, **{name: _shown(getattr(self._settings, name)) for name in names}}
+        return {"automaton": self._automaton, **{name: shown_value(getattr(self._settings, name)) for name in names}}
 
 
 class TokenizerDoFn(beam.DoFn):
@@ -334,7 +334,7 @@ def _error_of(sentences: list[str]) -> InputError:
     return InputError("\n  ".join([f"{len(sentences)} files could not be tokenized:", *sentences]))
 
 
-def _shown(value: Any) -> Any:
+def shown_value(value: Any) -> Any:
     """A value as display data can hold it."""
     if isinstance(value, tuple):
         return ", ".join(value)

@@ -297,7 +297,7 @@ def test_display_data_says_what_is_done(path: str) -> None:
         "automaton": path,
         "rows": "chunks",
         "on_gap": "dead_letter",
-        "max_document_mb": 1024,
+        "max_document_mb": "null",
         "max_early_mb": 64,
         "gap_timeout": 60,
         "stateful": "null",

@@ -21,6 +21,7 @@ from beam_wordpiece.chunks.encode import encode_pieces, first_invalid
 from beam_wordpiece.chunks.faults import LISTED, Faults, gaps_between
 from beam_wordpiece.chunks.settings import MB, ChunkSettings
 from beam_wordpiece.chunks.spool import ChunkSpool, spool_file
+from beam_wordpiece.config import FileSettings
 from beam_wordpiece.stream import Stream
 from tests import scattered
 from tests.scattered import Facts
@@ -186,14 +187,23 @@ def test_ids_carry_nothing_but_themselves() -> None:
     [
         ({"rows": "words"}, "rows has to be documents or chunks, not 'words'"),
         ({"on_gap": "skip"}, "on_gap has to be dead_letter or emit, not 'skip'"),
-        ({"max_document_mb": 0}, "max_document_mb has to be more than 0, not 0"),
-        ({"max_early_mb": -1}, "max_early_mb has to be more than 0, not -1"),
-        ({"gap_timeout": float("nan")}, "gap_timeout has to be more than 0, not nan"),
+        ({"max_document_mb": 0}, "max_document_mb has to be a number above 0, not 0"),
+        ({"max_document_mb": "1"}, "max_document_mb has to be a number above 0, not '1'"),
+        ({"max_early_mb": -1}, "max_early_mb has to be a number above 0, not -1"),
+        ({"max_early_mb": None}, "max_early_mb has to be a number above 0, not None"),
+        ({"gap_timeout": float("nan")}, "gap_timeout has to be a number above 0, not nan"),
+        ({"gap_timeout": float("inf")}, "gap_timeout has to be a number above 0, not inf"),
     ],
 )
 def test_settings_that_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(bw.ConfigError, match=message):
         ChunkSettings(**settings)
+
+
+def test_a_document_in_one_row_may_be_as_large_as_in_files() -> None:
+    assert ChunkSettings().document_bytes == FileSettings().max_document_mb * MB
+    assert ChunkSettings(rows="chunks").document_bytes == 1024 * MB
+    assert ChunkSettings(max_document_mb=0.5, max_early_mb=0.25).document_bytes == MB // 2
 
 
 def test_small_chunks_go_together(tokenizer: bw.Tokenizer) -> None:

@@ -12,7 +12,7 @@ from apache_beam.pvalue import TaggedOutput
 from beam_wordpiece.chunks.elements import TokenizedChunk
 from beam_wordpiece.chunks.encode import ids_array, ids_bytes
 from beam_wordpiece.chunks.faults import DeadLetter
-from beam_wordpiece.chunks.settings import MB, ChunkSettings
+from beam_wordpiece.chunks.settings import ChunkSettings
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.tokenizer import Counts, Tokenizer
 from beam_wordpiece.transforms import NAMESPACE, TokenizerDoFn
@@ -36,16 +36,6 @@ class ChunksDoFn(TokenizerDoFn):
         super().__init__(automaton, settings)
         self.how = chunks
         self._more = {name: Metrics.counter(NAMESPACE, name) for name in COUNTERS}
-
-    @property
-    def limit(self) -> int:
-        """What the chunks of a document may weigh, in bytes."""
-        return int(self.how.max_document_mb * MB)
-
-    @property
-    def early_limit(self) -> int:
-        """What chunks that wait for others may weigh, in bytes."""
-        return int(self.how.max_early_mb * MB)
 
     @property
     def tokenizer(self) -> Tokenizer:

@@ -96,8 +96,8 @@ class OpenDocument:
             max(known.highest, number) > min(ends)
         ):
             yield from self._kill(Faults([after_the_end(min(ends), max(known.highest, number))]))
-        elif known.weight + weight > self._owner.limit:
-            yield from self._kill(Faults([too_large(self._owner.limit)]))
+        elif known.weight + weight > self._owner.how.document_bytes:
+            yield from self._kill(Faults([too_large(self._owner.how.document_bytes)]))
         else:
             self.note(end=ends[0] if ends else -1, highest=max(known.highest, number))
             self.note(weight=known.weight + weight, since=known.since + weight)
@@ -114,10 +114,10 @@ class OpenDocument:
             self.note(waiting=known.waiting + 1, early=known.early + weight, least=least)
         if self._is_due():
             yield from self._drain()
-        if self.known.early > self._owner.early_limit:
+        if self.known.early > self._owner.how.early_bytes:
             yield from self._drain()
-            if self.known.early > self._owner.early_limit:
-                yield from self.settle(too_early(self._owner.early_limit))
+            if self.known.early > self._owner.how.early_bytes:
+                yield from self.settle(too_early(self._owner.how.early_bytes))
 
     def _is_due(self) -> bool:
         """Whether to read the chunks that wait, as the next one is among them.

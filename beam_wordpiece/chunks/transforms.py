@@ -16,6 +16,7 @@ from beam_wordpiece.chunks.groups import TokenizeGroups
 from beam_wordpiece.chunks.settings import ChunkSettings
 from beam_wordpiece.chunks.states import TokenizeStates
 from beam_wordpiece.config import FileSettings
+from beam_wordpiece.transforms import shown_value
 
 
 @with_input_types(Chunk)
@@ -33,7 +34,8 @@ class TokenizeChunks(beam.PTransform[Any, Any]):
     many rows there are: the text between two gaps is a text of its own, with the template's special tokens, so that no
     word is made of what is left and right of a gap; a number in conflict is a gap too. Whatever the policy, a document
     has no row where a number is negative, a chunk comes after the last, there are more than `max_document_mb` MB (2**20
-    bytes; a chunk counts for 256 bytes at least), or the text is not UTF-8 and `errors="error"`.
+    bytes; a chunk counts for 256 bytes at least; by default 128 with rows of documents, which are held in memory, as in
+    files, and 1024 with rows of chunks), or the text is not UTF-8 and `errors="error"`.
 
     Bounded input is grouped by document, within the windows of the input, and rows have the time of the group. A worker
     keeps 8 MB of a document's text in memory and the rest in a temporary file (TMPDIR), and 256 bytes a chunk; with
@@ -64,8 +66,8 @@ class TokenizeChunks(beam.PTransform[Any, Any]):
         *,
         rows: str = "documents",
         on_gap: str = "dead_letter",
-        max_document_mb: int = 1024,
-        max_early_mb: int = 64,
+        max_document_mb: float | None = None,
+        max_early_mb: float = 64,
         gap_timeout: float = 600.0,
         stateful: bool | None = None,
         add_special_tokens: bool = True,
@@ -92,8 +94,8 @@ class TokenizeChunks(beam.PTransform[Any, Any]):
     def display_data(self) -> dict[str, Any]:
         return {
             "automaton": self._automaton,
-            **dataclasses.asdict(self._chunks),
-            "stateful": "null" if self._stateful is None else self._stateful,
+            **{name: shown_value(value) for name, value in dataclasses.asdict(self._chunks).items()},
+            "stateful": shown_value(self._stateful),
             "add_special_tokens": self._settings.add_special_tokens,
             "errors": self._settings.errors,
         }
