@@ -32,7 +32,7 @@ class ChunkSettings:
                 raise ConfigError(f"{name} has to be {' or '.join(choices)}, not {getattr(self, name)!r}.")
         for name in ("max_document_mb", "max_early_mb", "gap_timeout"):
             number = self._document_mb if name == "max_document_mb" else getattr(self, name)
-            if type(number) not in (int, float) or not 0 < number < math.inf:
+            if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 < number < math.inf:
                 raise ConfigError(f"{name} has to be a number above 0, not {number!r}.")
 
     @property
