@@ -67,7 +67,8 @@ class Stream:
         if isinstance(chunk, (bytes, bytearray, memoryview)):
             return self._core.feed_bytes(bytes(chunk), False)
         if isinstance(chunk, pa.Scalar):
-            return self._core.feed_arrays(import_texts(pa.array([chunk.as_py()], chunk.type)).of_rows())
+            # Not by way of a str, which text that is not UTF-8 cannot be.
+            chunk = pa.array([chunk], chunk.type)
         if isinstance(chunk, (pa.Array, pa.ChunkedArray)) or any(hasattr(chunk, name) for name in CAPSULES):
             return self._core.feed_arrays(import_texts(chunk).of_rows())
         raise TypeError(

@@ -267,10 +267,19 @@ def test_kinds_of_chunks(tokenizer: bw.Tokenizer) -> None:
         assert ids + list(stream.finish()) == expected
     with pytest.raises(bw.InputError, match="int64"):
         bw.Stream(tokenizer).feed(pa.array([1]))
+    with pytest.raises(bw.InputError, match="int64"):
+        bw.Stream(tokenizer).feed(pa.scalar(1))
     with pytest.raises(TypeError, match="not int"):
         bw.Stream(tokenizer).feed(1)
     with pytest.raises(TypeError, match="Tokenizer"):
         bw.Stream("bert")  # type: ignore[arg-type]
+
+
+def test_a_scalar_of_text_that_is_not_utf_8(tokenizer: bw.Tokenizer) -> None:
+    text = pa.Array.from_buffers(pa.string(), 1, pa.array([b"caf\xff"]).buffers())[0]
+    for scalar in (text, pa.scalar(b"caf\xff"), pa.DictionaryArray.from_arrays([0], pa.array([b"caf\xff"]))[0]):
+        stream = bw.Stream(tokenizer)
+        assert [*stream.feed(scalar), *stream.finish()] == tokenizer.encode("caf\ufffd").ids
 
 
 def test_documents_follow_each_other(tokenizer: bw.Tokenizer) -> None:
