@@ -42,7 +42,7 @@ def measure(tokenizer: bw.Tokenizer, documents: Sequence[str]) -> list[tuple[str
         whole, chunks = part.decode("utf-8", "ignore"), [part[i : i + size] for i in range(0, len(part), size)]
         stream = bw.Stream(tokenizer)
         ids = [*itertools.chain.from_iterable(stream.feed(chunk).ids for chunk in chunks), *stream.finish().ids]
-        assert size == 1 or ids == tokenizer.encode(part.decode("utf-8", "replace")).ids, size
+        assert ids == tokenizer.encode(part.decode("utf-8", "replace")).ids, size
         seconds = _turns(lambda whole=whole: tokenizer.encode(whole), lambda chunks=chunks: _feed(tokenizer, chunks))
         rows.append(("chunks", size, seconds[1] / seconds[0], seconds[1] / len(chunks) * 1e6))
     for size in (1 << 16, 4096, 512, 64):
