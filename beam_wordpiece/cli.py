@@ -8,9 +8,9 @@ import json
 import os
 import shutil
 import sys
-import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
@@ -20,10 +20,10 @@ from beam_wordpiece.config import FileSettings, add_option_flags, option_values
 from beam_wordpiece.errors import ConfigError, TextError, VocabularyWarning, WordPieceError
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
 from beam_wordpiece.settings import ERRORS
+from beam_wordpiece.show.commands import DRAW_EXAMPLES, TRACE_EXAMPLES, add_draw_flags, add_trace_flags, draw, trace
+from beam_wordpiece.show.source import is_automaton
+from beam_wordpiece.terminal import cells, visible
 from beam_wordpiece.tokenizer import Encoding, Tokenizer
-
-# What an automaton file begins with.
-MAGIC = b"BeamWP\r\n"
 
 PROGRAM = "beam-wordpiece"
 # The exit status of a command that could not do what was asked, as argparse has it for a wrong command line.
@@ -36,6 +36,8 @@ examples:
   beam-wordpiece compile bert-base-uncased/ -o bert.bwp     a tokenizer folder, tokenizer.json or vocab.txt
   beam-wordpiece inspect bert.bwp                           what is in it
   beam-wordpiece encode --automaton bert.bwp "Hello there"  how a text is tokenized
+  beam-wordpiece trace bert.bwp "Hello there"               the steps of the automaton, one by one
+  beam-wordpiece draw vocab.txt -o trie.svg                 a picture of a small automaton
 
 `beam-wordpiece COMMAND --help` says more about each command. Whole files, Parquet or text, also documents that come in
 pieces, are for the pipeline: `python -m pipelines.tokenize_parquet --help`, in a clone of the project.
@@ -109,6 +111,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_compile(commands)
     _add_inspect(commands)
     _add_encode(commands)
+    add_trace_flags(_add_command(commands, "trace", "show the steps of the matching loop", TRACE_EXAMPLES, trace))
+    add_draw_flags(_add_command(commands, "draw", "draw the trie of a vocabulary", DRAW_EXAMPLES, draw))
     return parser
 
 
@@ -191,9 +195,7 @@ def _keep_other_files(path: str) -> None:
     """Refuse to write over a file that is not an automaton: it may well be the vocabulary itself."""
     if not os.path.isfile(path):
         return
-    with open(path, "rb") as file:
-        begins = file.read(len(MAGIC))
-    if begins and begins != MAGIC:
+    if os.path.getsize(path) and not is_automaton(Path(path)):
         raise ConfigError(f"{path} is there already and is not an automaton; choose another name to write to.")
 
 
@@ -274,22 +276,15 @@ def _aligned(encoding: Encoding, width: int) -> Iterator[str]:
     """Lines of tokens, each with its ids below, in columns that fit the width of the terminal."""
     tokens, ids, used = "", "", 0
     for token, number in zip(encoding.tokens, map(str, encoding.ids), strict=True):
-        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in token)
-        column = max(_cells(shown), len(number)) + 2
+        shown = visible(token)
+        column = max(cells(shown), len(number)) + 2
         if used and used + column - 2 > width:
             yield from (tokens.rstrip(), ids.rstrip(), "")
             tokens, ids, used = "", "", 0
-        tokens += shown + " " * (column - _cells(shown))
+        tokens += shown + " " * (column - cells(shown))
         ids += number.ljust(column)
         used += column
     yield from (tokens.rstrip(), ids.rstrip())
-
-
-def _cells(text: str) -> int:
-    """How many columns of a terminal a text takes: two for a wide character, none for a combining one."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in ("W", "F") else 1 for c in text
-    )
 
 
 if __name__ == "__main__":

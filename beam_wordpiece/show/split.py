@@ -1,0 +1,70 @@
+"""What is matched of a text: its normalized words, and the added tokens between them."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import unicodedata
+from dataclasses import dataclass
+
+from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.tokenizer import SURROGATE, Tokenizer
+from beam_wordpiece.vocab_types import Vocabulary, bare_templates
+
+# The greatest limit on the length of a word that an automaton can have, in characters.
+NO_LIMIT = 1 << 24
+
+
+@dataclass(frozen=True)
+class Part:
+    """A word, a stretch of text that is not split into words, or an added token.
+
+    `kind`: "word", "stretch" or "added token". `string` is what is matched: the normalized text, or the content of the
+    added token. `start` and `end` say where it is in the text, in characters (code points).
+    """
+
+    kind: str
+    string: str
+    start: int
+    end: int
+
+
+def split(vocabulary: Vocabulary, text: str) -> list[Part]:
+    """The parts of a text, in order, as the options and added tokens of the vocabulary say.
+
+    The kernel finds them: a vocabulary is compiled that has the same options and added tokens, and whose other tokens
+    are the single characters that the normalized text can have, each of which may stand anywhere.
+    """
+    characters = sorted(set().union(" ", *map(_may_become, SURROGATE.sub("\ufffd", text))))
+    # A text can hold this token only where it has more question marks than it has: nothing else becomes one.
+    unknown = "?" * (text.count("?") + 2)
+    names = {name: number for number, name in enumerate([*characters, unknown])}
+    added = tuple(
+        dataclasses.replace(token, id=number) for number, token in enumerate(vocabulary.added_tokens, len(names))
+    )
+    options = dataclasses.replace(
+        vocabulary.options, unk_token=unknown, continuing_subword_prefix="", max_input_chars_per_word=NO_LIMIT
+    )
+    probe = Vocabulary(names, added, options, *bare_templates(), None, vocabulary.source)
+    encoding = Tokenizer(Automaton.compile(probe), add_special_tokens=False).encode(text)
+    found = zip(encoding.word_ids, encoding.ids, encoding.tokens, encoding.offsets, strict=True)
+    parts = []
+    for _, group in itertools.groupby(found, lambda token: token[0]):
+        _, ids, tokens, offsets = zip(*group, strict=True)
+        kind = "added token" if ids[0] >= len(names) else "word" if options.pretokenize else "stretch"
+        start, end = min(start for start, _ in offsets), max(end for _, end in offsets)
+        parts.append(Part(kind, "".join(tokens), start, end))
+    return parts
+
+
+def _may_become(character: str) -> set[str]:
+    """Characters, among them all that normalization can make of this one, whatever the options."""
+    found, new = set[str](), {character}
+    while new:
+        found |= new
+        new = {y for x in new for y in unicodedata.normalize("NFD", x) + x.lower()} - found
+    if unicodedata.category(character) == "Cn":
+        # The profile knows capital letters that this Python may not know. Their small ones follow soon after them, or
+        # have been there before, in Latin Extended-B and the IPA Extensions.
+        found |= set(map(chr, [*range(0x180, 0x2B0), *range(ord(character), min(ord(character) + 65, 0x110000))]))
+    return found
