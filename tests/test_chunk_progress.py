@@ -88,6 +88,7 @@ class ByHand:
             "progress": Cell(states.PROGRESS_CODER),
             "early": Bag(states.PIECE_CODER),
             "seen": BackwardsBag(states.NUMBERED_CODER),
+            "again": BackwardsBag(states.NUMBERED_CODER),
             "ids": BackwardsBag(states.NUMBERED_CODER),
         }
         self.timer = Timer()
@@ -149,7 +150,7 @@ def test_chunks_as_they_come(path: str, tokenizer: bw.Tokenizer, full: bool, way
             assert ("is marked as the last one" in letter.reason) == facts.beyond
             if not fatal:
                 assert (letter.chunks, letter.duplicates) == (len(facts.contents), facts.duplicates)
-        assert [document.cells[name].size for name in ("early", "seen", "ids")] == [0, 0, 0]
+        assert [document.cells[name].size for name in ("early", "seen", "again", "ids")] == [0, 0, 0, 0]
 
 
 def test_a_row_for_each_chunk_at_once(path: str, tokenizer: bw.Tokenizer) -> None:
@@ -291,6 +292,30 @@ def test_waiting_chunks_are_not_read_for_each_that_comes(path: str, tokenizer: b
     document.add(*chunks[1::2], *chunks[::2])
     assert document.ids == tokenizer.encode(text.decode()).ids
     assert document.cells["early"].bytes_read < 6 * len(text)
+
+
+def test_what_was_seen_is_not_read_for_each_chunk_that_comes_again(path: str, tokenizer: bw.Tokenizer) -> None:
+    """A source that gives all again: what is read stays a small multiple of what is kept, and not its square."""
+    chunks = [bw.Chunk("a", number, f"{number} ") for number in range(400)]
+    document = ByHand(path)
+    document.add(*chunks)
+    size = document.cells["seen"].size
+    document.add(*chunks, *chunks, bw.Chunk("a", 400, "", True))
+    assert document.cells["seen"].bytes_read < 12 * size
+    assert document.ids == tokenizer.encode(" ".join(map(str, range(400)))).ids
+    assert document.letters == []
+
+
+@pytest.mark.parametrize("on_gap", ["dead_letter", "emit"])
+def test_a_conflict_is_found_before_the_end_is_given(path: str, on_gap: str) -> None:
+    document = ByHand(path, rows="chunks", on_gap=on_gap)
+    document.add(*(bw.Chunk("a", number, f"{number} ") for number in range(100)))
+    document.add(*(bw.Chunk("a", number, text) for number, text in ((3, "x"), (7, "7 "), (3, "y"), (3, "x"))))
+    assert (document.progress.unsorted, document.letters) == (4, [])
+    document.add(bw.Chunk("a", 100, "", True))
+    (letter,) = document.letters
+    assert letter[2:] == ([], [3], 100 + (on_gap == "emit"), 2, len(document.rows))
+    assert len(document.rows) == 100 + (on_gap == "emit")
 
 
 def test_the_state_is_small(path: str) -> None:

@@ -22,9 +22,6 @@ from beam_wordpiece.chunks.faults import (
 )
 from beam_wordpiece.stream import Stream
 
-# In the place of a digest: the number came with different contents.
-CONFLICT = b""
-
 
 class Progress(NamedTuple):
     """What is known of a document between two chunks; all of it is in one cell of the state.
@@ -33,9 +30,9 @@ class Progress(NamedTuple):
     fed, which is the number of the next one. `end`: the number of the last chunk, -1 while unknown. `highest`: the
     highest number so far. `weight`: of all chunks. Of the chunks that wait: `waiting` (how many), `early` (their
     weight), `least` (their lowest number, -1 where there are none), `since` (the weight of all that came since they
-    were last looked at). `duplicates`, `conflicts`: how many chunks came again, with the same content and with another.
-    `rows`: how many were given. `parts`: how many parts of ids are put aside. `newest`: the latest time of a chunk, in
-    microseconds. `stream`: the state of the `Stream` after the chunks that were fed.
+    were last looked at). How many chunks came again: `duplicates` with the same content, `conflicts` with another,
+    `unsorted` with one of the two. `rows`: how many were given. `parts`: how many parts of ids are put aside. `newest`:
+    the latest time of a chunk, in microseconds. `stream`: the state of the `Stream` after the chunks that were fed.
     """
 
     closed: bool = False
@@ -50,6 +47,7 @@ class Progress(NamedTuple):
     since: int = 0
     duplicates: int = 0
     conflicts: int = 0
+    unsorted: int = 0
     rows: int = 0
     parts: int = 0
     newest: int = -(2**63)
@@ -60,12 +58,14 @@ class Cells(NamedTuple):
     """The state of a document.
 
     `progress`: a `Progress` as a tuple. `early`: bag of the chunks that wait. `seen`: bag of number and digest of those
-    that were fed. `ids`: for rows of documents, bag of the ids so far, each part with its place among them.
+    that were fed. `again`: the same of those that are in conflict, or came again and are unsorted. `ids`: for rows of
+    documents, bag of the ids so far, each part with its place among them.
     """
 
     progress: Any
     early: Any
     seen: Any
+    again: Any
     ids: Any
 
 
@@ -90,7 +90,7 @@ class OpenDocument:
         if number == NO_NUMBER:
             yield from self._kill(Faults([misnumbered(1)]))
         elif number < known.fed:
-            yield from self._compare(number, digest_of(text, last))
+            yield from self._add_again(number, text, last)
             return False
         elif (ends := [end for end in (known.end, number if last else -1) if end >= 0]) and (
             max(known.highest, number) > min(ends)
@@ -132,12 +132,20 @@ class OpenDocument:
     def _drain(self) -> Generator[Any, None, dict[int, tuple[bytes, bool]]]:
         """Feed the chunks that wait as far as they are in order. Returns those that go on waiting."""
         early: dict[int, tuple[bytes, bool]] = {}
+        differs = False
         for number, text, last in self._cells.early.read():
             if number not in early:
                 early[number] = (text, last)
                 continue
             self.note(weight=self.known.weight - weight_of(text))
-            yield from self._compared(number, early[number] == (text, last))
+            if early[number] == (text, last):
+                self._note_again(duplicates=1, conflicts=0)
+            else:
+                self._cells.again.add((number, digest_of(text, last)))
+                self.note(unsorted=self.known.unsorted + 1)
+                differs = True
+        if differs:
+            yield from self._sort_again()
             if self.known.closed:
                 return {}
         ready: list[Piece] = []
@@ -151,26 +159,50 @@ class OpenDocument:
         yield from self._feed(ready)
         return early
 
-    def _compare(self, number: int, digest: bytes) -> Iterator[Any]:
-        """A chunk that was fed before came again."""
-        yield from self._compared(number, (number, digest) in self._cells.seen.read())
+    def _add_again(self, number: int, text: bytes, last: bool) -> Iterator[Any]:
+        """Put a chunk aside that came again after it was fed.
 
-    def _compared(self, number: int, same: bool) -> Iterator[Any]:
-        if same:
-            self.note(duplicates=self.known.duplicates + 1)
-            self._owner.add("chunks_duplicate")
-            return
-        self.note(conflicts=self.known.conflicts + 1)
-        self._owner.add("chunks_conflict")
-        self._cells.seen.add((number, CONFLICT))
-        if self._owner.how.on_gap == "dead_letter":
+        Which of them are in conflict is looked up when there are many. Were it looked up for each, all that was fed
+        could be read for every chunk.
+        """
+        self._cells.again.add((number, digest_of(text, last)))
+        self.note(unsorted=self.known.unsorted + 1)
+        if 4 * self.known.unsorted >= self.known.fed + self.known.conflicts:
+            yield from self._sort_again()
+
+    def _sort_again(self) -> Iterator[Any]:
+        """Tell the chunks that came again with the same content from those that are in conflict."""
+        self._drop_duplicates()
+        if self.known.conflicts and self._owner.how.on_gap == "dead_letter":
             yield from self._kill(Faults())
+
+    def _drop_duplicates(self) -> None:
+        """Keep of the chunks that came again those that are in conflict, each content once."""
+        if not self.known.unsorted:
+            return
+        others = set(self._cells.again.read()).difference(self._cells.seen.read())
+        self._cells.again.clear()
+        for other in sorted(others):
+            self._cells.again.add(other)
+        more = len(others) - self.known.conflicts
+        self._note_again(duplicates=self.known.unsorted - more, conflicts=more)
+        self.note(unsorted=0)
+
+    def _note_again(self, duplicates: int, conflicts: int) -> None:
+        known = self.known
+        self.note(duplicates=known.duplicates + duplicates, conflicts=known.conflicts + conflicts)
+        self._owner.add("chunks_duplicate", duplicates)
+        self._owner.add("chunks_conflict", conflicts)
 
     def _feed(self, pieces: Sequence[Piece]) -> Iterator[Any]:
         """Feed chunks that are next, and finish the document with its last one."""
         if not pieces:
             return
         end = self.known.end
+        if pieces[-1][0] == end:
+            yield from self._sort_again()
+            if self.known.closed:
+                return
         yield from self._encode([(number, text, number == end) for number, text, _ in pieces])
         if self.known.closed:
             return
@@ -203,6 +235,8 @@ class OpenDocument:
     def settle(self, *reasons: str) -> Iterator[Any]:
         """Wait no longer: what is missing is a gap. `reasons`: sentences about why."""
         early = yield from self._drain()
+        if not self.known.closed:
+            yield from self._sort_again()
         if self.known.closed:
             return
         numbers = sorted(early)
@@ -230,14 +264,14 @@ class OpenDocument:
 
     def _close(self, faults: Faults, given: bool) -> Iterator[Any]:
         """Forget all but that the document is closed, and say in a dead letter what was wrong with it."""
+        self._drop_duplicates()
         known, cells = self.known, self._cells
         if known.conflicts:
-            numbers = {number for number, digest in cells.seen.read() if digest == CONFLICT}
-            faults.conflicts.extend(sorted(numbers))
+            faults.conflicts.extend(sorted({number for number, _ in cells.again.read()}))
         if faults:
             letter = faults.letter(self._name, known.fed + known.waiting, known.duplicates, known.rows)
             yield self._owner.dead_letter(letter, given=given)
-        for cell in (cells.early, cells.seen, cells.ids):
+        for cell in (cells.early, cells.seen, cells.again, cells.ids):
             cell.clear()
         self.known = Progress(closed=True, newest=known.newest)
 

@@ -23,6 +23,7 @@ NUMBERED_CODER = TupleCoder([VarIntCoder(), BytesCoder()])
 PROGRESS = beam.DoFn.StateParam(ReadModifyWriteStateSpec("progress", PROGRESS_CODER))
 EARLY = beam.DoFn.StateParam(BagStateSpec("early", PIECE_CODER))
 SEEN = beam.DoFn.StateParam(BagStateSpec("seen", NUMBERED_CODER))
+AGAIN = beam.DoFn.StateParam(BagStateSpec("again", NUMBERED_CODER))
 IDS = beam.DoFn.StateParam(BagStateSpec("ids", NUMBERED_CODER))
 # Of event time: the watermark says what can still come, so that a source that stands still or lies behind, and a run
 # over old messages, makes no gaps.
@@ -41,11 +42,12 @@ class TokenizeStates(ChunksDoFn):
         progress: Any = PROGRESS,
         early: Any = EARLY,
         seen: Any = SEEN,
+        again: Any = AGAIN,
         ids: Any = IDS,
         gap: Any = GAP,
     ) -> Iterator[Any]:
         key, (number, text, last) = element
-        document = OpenDocument(self, document_name(key), Cells(progress, early, seen, ids))
+        document = OpenDocument(self, document_name(key), Cells(progress, early, seen, again, ids))
         if document.known.closed:
             self.add("chunks_late")
             return
@@ -63,11 +65,12 @@ class TokenizeStates(ChunksDoFn):
         progress: Any = PROGRESS,
         early: Any = EARLY,
         seen: Any = SEEN,
+        again: Any = AGAIN,
         ids: Any = IDS,
         gap: Any = GAP,
     ) -> Iterator[Any]:
         """No chunk came for so long: give the document up, or forget that it is closed."""
-        document = OpenDocument(self, document_name(key), Cells(progress, early, seen, ids))
+        document = OpenDocument(self, document_name(key), Cells(progress, early, seen, again, ids))
         if document.known.closed:
             progress.clear()
             return
