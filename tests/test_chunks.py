@@ -137,6 +137,8 @@ def test_text_goes_to_disk_when_it_is_long(monkeypatch: pytest.MonkeyPatch) -> N
         (bw.Chunk("a", "0", "x"), r"The number of a chunk of 'a' has to be a whole number, not str \('0'\)"),  # type: ignore[arg-type]
         (bw.Chunk("a", 1.0, "x"), r"not float \(1.0\)"),  # type: ignore[arg-type]
         (bw.Chunk("a", 3, 5), "Chunk 3 of 'a' has to be str or bytes, not int"),  # type: ignore[arg-type]
+        (bw.Chunk("a", 3, "x", "no"), "Whether chunk 3 of 'a' is the last one .* not 'no'"),  # type: ignore[arg-type]
+        (bw.Chunk("a", 3, "x", None), "the last one has to be True or False, not None"),  # type: ignore[arg-type]
     ],
 )
 def test_fields_of_other_types(chunk: bw.Chunk, message: str) -> None:
@@ -146,6 +148,7 @@ def test_fields_of_other_types(chunk: bw.Chunk, message: str) -> None:
 
 def test_fields_that_are_almost_as_they_should_be() -> None:
     assert split_chunk(bw.Chunk("a", np.int64(3), None)) == (b"a", (3, b"", False))  # type: ignore[arg-type]
+    assert split_chunk(bw.Chunk("a", 3, "x", np.bool_(True)))[1] == (3, b"x", True)  # type: ignore[arg-type]
     key, (_, text, _) = split_chunk(bw.Chunk("\ud800", 0, "a\ud800\udc00b"))
     assert document_name(key) == "\ud800"
     assert text.decode("utf-8", "replace") == "a\ufffd\ufffdb", "one for each, as `Tokenizer.encode` has it"
