@@ -137,8 +137,8 @@ def test_text_goes_to_disk_when_it_is_long(monkeypatch: pytest.MonkeyPatch) -> N
         (bw.Chunk("a", "0", "x"), r"The number of a chunk of 'a' has to be a whole number, not str \('0'\)"),  # type: ignore[arg-type]
         (bw.Chunk("a", 1.0, "x"), r"not float \(1.0\)"),  # type: ignore[arg-type]
         (bw.Chunk("a", 3, 5), "Chunk 3 of 'a' has to be str or bytes, not int"),  # type: ignore[arg-type]
-        (bw.Chunk("a", 3, "x", "no"), "Whether chunk 3 of 'a' is the last one .* not 'no'"),  # type: ignore[arg-type]
-        (bw.Chunk("a", 3, "x", None), "the last one has to be True or False, not None"),  # type: ignore[arg-type]
+        (bw.Chunk("a", 3, "x", "no"), "`last` of chunk 3 of 'a' has to be True or False, not 'no'"),  # type: ignore[arg-type]
+        (bw.Chunk("a", 3, "x", None), "has to be True or False, not None"),  # type: ignore[arg-type]
     ],
 )
 def test_fields_of_other_types(chunk: bw.Chunk, message: str) -> None:

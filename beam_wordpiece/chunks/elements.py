@@ -63,9 +63,7 @@ def split_chunk(chunk: Chunk) -> tuple[bytes, Piece]:
     if not isinstance(text, (str, bytes, type(None))):
         raise TypeError(f"Chunk {number} of {document!r} has to be str or bytes, not {type(text).__name__}.")
     if last not in (True, False):
-        raise TypeError(
-            f"Whether chunk {number} of {document!r} is the last one has to be True or False, not {last!r}."
-        )
+        raise TypeError(f"`last` of chunk {number} of {document!r} has to be True or False, not {last!r}.")
     number = number if 0 <= number <= MAX_NUMBER else NO_NUMBER
     return document.encode("utf-8", "surrogatepass"), (number, _text_bytes(text or b""), bool(last))
 
