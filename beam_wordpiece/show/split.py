@@ -66,5 +66,6 @@ def _may_become(character: str) -> set[str]:
     if unicodedata.category(character) == "Cn":
         # The profile knows capital letters that this Python may not know. Their small ones follow soon after them, or
         # have been there before, in Latin Extended-B and the IPA Extensions.
-        found |= set(map(chr, [*range(0x180, 0x2B0), *range(ord(character), min(ord(character) + 65, 0x110000))]))
+        near = map(chr, [*range(0x180, 0x2B0), *range(ord(character), min(ord(character) + 65, 0x110000))])
+        found |= {c for c in near if not SURROGATE.match(c)}
     return found
