@@ -1,5 +1,6 @@
 """The steps that are shown are those of the kernel: a trace has the tokens of the encoding, at the same places."""
 
+import dataclasses
 import itertools
 import unicodedata
 from collections.abc import Iterator
@@ -107,3 +108,20 @@ def code_points(full: bool) -> Iterator[str]:
     chosen = known if full else [*cased, *changed, *known[0xD7C0:0xD800], *known[0x3400::397]]
     for start in range(0, len(chosen), 1000):
         yield " ".join(chosen[start : start + 1000])
+
+
+@pytest.mark.parametrize(("name", "value"), [("unknown", "run"), ("unknown", "byte"), ("profile_of_another", True)])
+def test_other_ways_to_match_are_refused(name: str, value: object) -> None:
+    """Whatever option there will be: only those are traced whose meaning the trace has."""
+
+    @dataclasses.dataclass(frozen=True)
+    class MoreOptions(bw.Options):
+        profile_of_another: bool = False
+
+        def __post_init__(self) -> None:
+            """Anything goes."""
+
+    options = MoreOptions(**{name: value})  # type: ignore[arg-type]
+    template = (bw.vocab.Piece("A", None, 0),)
+    with pytest.raises(bw.ConfigError, match=rf"^by hand: {name}={value!r} cannot be shown; .*longest token first"):
+        Tracer(bw.Vocabulary({"[UNK]": 0}, (), options, template, template, None, "by hand"))

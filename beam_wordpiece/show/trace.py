@@ -9,14 +9,24 @@ Source: Song et al., "Fast WordPiece Tokenization", EMNLP 2021, section 3: Algor
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from beam_wordpiece.errors import ConfigError
 from beam_wordpiece.reference import UNKNOWN_CHARACTER, LinMaxMatch, Node, StretchMatch
 from beam_wordpiece.show.split import Part, split
-from beam_wordpiece.vocab_types import Vocabulary
+from beam_wordpiece.vocab_types import Options, Vocabulary
+
+# The options whose meaning a trace has. `unknown` is another, for some of its values.
+KNOWN = frozenset(
+    {
+        *("lowercase", "strip_accents", "clean_text", "handle_chinese_chars", "profile", "pretokenize"),
+        *("unk_token", "continuing_subword_prefix", "max_input_chars_per_word"),
+    }
+)
 
 
 class Place(NamedTuple):
@@ -31,7 +41,7 @@ class Step:
     """One turn of the loop, at the character with the index `i` of the word.
 
     `character`: the next one, None at the end of the word. `move`: "edge" (delta(u, c) is there, and c is read),
-    "failure" (it is not: on to f(u), popping F(u)), "unknown" (only without words: c begins no token where it stands,
+    "failure" (it is not: on to f(u), popping F(u)), "unknown" (only in stretches: c begins no token where it stands,
     and is read as an unknown one), "stuck" (there is no failure link: the word is unknown). `to`: the node after it,
     None where it is stuck. `pops`: the tokens that are certain with this step.
     """
@@ -60,16 +70,18 @@ class Traced:
 class Tracer:
     """Traces texts through the automaton of a vocabulary.
 
-    `matcher`: its trie, failure links and pops. `ids`: the id of each token, added tokens included.
+    `matcher`: its trie, failure links and pops. `ids`: the id of each token, added tokens included. Raises ConfigError
+    where the options ask for another way to match than that of the paper.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         options = vocabulary.options
+        _require_known(options, vocabulary.source)
         self.vocabulary = vocabulary
         self.ids = {**vocabulary.tokens, **{added.content: added.id for added in vocabulary.added_tokens}}
         self.matcher = (
             LinMaxMatch(vocabulary.tokens, options.continuing_subword_prefix, options.max_input_chars_per_word)
-            if options.pretokenize
+            if options.unknown == "word"
             else StretchMatch(vocabulary.tokens, options.continuing_subword_prefix)
         )
 
@@ -90,8 +102,25 @@ class Tracer:
         return Traced(part, found, tuple(itertools.chain.from_iterable(step.pops for step in found)))
 
     def is_too_long(self, part: Part) -> bool:
-        """Whether it is a word of more characters than the limit."""
-        return part.kind == "word" and len(part.string) > self.matcher.max_input_chars_per_word
+        """Whether it is a word of more characters than the limit, which holds where whole words can be unknown."""
+        limited = self.vocabulary.options.unknown == "word"
+        return limited and len(part.string) > self.matcher.max_input_chars_per_word
+
+
+def _require_known(options: Options, source: str) -> None:
+    other = {
+        field.name: getattr(options, field.name)
+        for field in dataclasses.fields(options)
+        if field.name not in KNOWN and getattr(options, field.name) != field.default
+    }
+    if other.get("unknown") == "character":
+        del other["unknown"]
+    if other:
+        asked = ", ".join(f"{name}={value!r}" for name, value in other.items())
+        raise ConfigError(
+            f"{source}: {asked} cannot be shown; what is shown is matching from the left, longest token first, with "
+            'unknown="word" or unknown="character".'
+        )
 
 
 def steps(matcher: LinMaxMatch, string: str, unknown: str = "[UNK]") -> Iterator[Step]:
