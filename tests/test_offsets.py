@@ -232,6 +232,28 @@ def test_invalid_parts_are_a_character_each(small_json: Path, errors: str) -> No
     assert tokenizer.encode("cat\ud800 cat").offsets == [(0, 0), (0, 3), (5, 8), (0, 0)]
 
 
+@pytest.mark.parametrize("limit", [0, 1, 2, 100])
+def test_a_word_that_is_too_long_is_known_by_both_ends(tmp_path: Path, limit: int) -> None:
+    """Of a word that goes on behind the end of a chunk no more is kept than that."""
+    vocabulary = [*SPECIAL_TOKENS, "a", "##a"]
+    oracle, tokenizer = load(tmp_path / "tokenizer.json", tokenizer_json(vocabulary, max_chars=limit))
+    for text in ("aa", "가각힣", "\U00010400\U00010400\U00010400", "a\u302e\u1b44", "aa" * 60 + " \u302e\u0301\u302e"):
+        expected = places(oracle.encode(text))
+        for chunks in ([text], text):
+            assert streamed(tokenizer, chunks) == streamed(tokenizer, chunks, carried=True) == expected
+    assert streamed(tokenizer, "aa")[1] == [(0, 2)] if limit < 2 else [(0, 1), (1, 2)]
+
+
+def test_marks_of_a_token_stand_apart(tmp_path: Path) -> None:
+    """Deleted characters lie between the marks of a long run, which all stay where a token has marks."""
+    tokens = [{"content": "\u302e", "normalized": True}]
+    oracle, tokenizer = load(tmp_path / "tokenizer.json", tokenizer_json([*SPECIAL_TOKENS], added_tokens=tokens))
+    text = "a" + "\u302e\u200b\u200b" * 200
+    assert_same_places(oracle, tokenizer, [text])
+    assert streamed(tokenizer, text) == places(oracle.encode(text))
+    assert tokenizer.encode(text).offsets[-1] == (598, 599)
+
+
 def test_text_that_is_not_split_into_words(tmp_path: Path) -> None:
     vocabulary = [*SPECIAL_TOKENS, "ab", "##c d", "##\u1100", "##\u1161", "##e"]
     path = tmp_path / "tokenizer.json"

@@ -10,8 +10,8 @@ use crate::code_points::{Action, CODE_POINTS, Output};
 use crate::options::Profile;
 use crate::profile;
 
-/// Stretches of characters that a run may have. Characters that `clean_text` deletes among marks begin new ones; where
-/// there are more of them than in any text, the places of marks that stay are guessed.
+/// Stretches of characters that a run may have, at least. Characters that `clean_text` deletes among marks begin new ones;
+/// where there are more of them than in any text, and than marks are kept, the places of marks that stay are guessed.
 const MOST_STRETCHES: usize = 64;
 
 /// Characters that a text has at most: sums of some such numbers fit.
@@ -70,7 +70,7 @@ impl Aligner {
             Action::Delete { barrier: false } => {
                 let class = stripped_class(tables, c);
                 if class != 0 {
-                    self.take_character(class, number);
+                    self.take_character(class, number, most_marks);
                 }
             }
             Action::Many(outputs) => {
@@ -78,8 +78,10 @@ impl Aligner {
                     match output.combining_class() {
                         0 => self.starter(output, number, put),
                         class => {
-                            let takers =
-                                if place == 0 { self.take_character(class, number) } else { self.takers_of(class) };
+                            let takers = match place {
+                                0 => self.take_character(class, number, most_marks),
+                                _ => self.takers_of(class),
+                            };
                             self.marks.push(Mark { output, takers });
                         }
                     }
@@ -174,8 +176,8 @@ impl Aligner {
     }
 
     /// A mark of this class takes a character; gives how many of its class have.
-    fn take_character(&mut self, class: u8, number: u64) -> u64 {
-        let full = self.stretches.len() >= MOST_STRETCHES;
+    fn take_character(&mut self, class: u8, number: u64, most_marks: usize) -> u64 {
+        let full = self.stretches.len() >= MOST_STRETCHES.max(most_marks);
         match self.stretches.last_mut() {
             Some((first, length)) if *first + *length == number => *length += 1,
             Some((_, length)) if full => *length += 1,

@@ -263,9 +263,10 @@ impl Chunk {
     }
 
     /// Forget the complete words (all that have ended) and move the open one to the beginning. Of one that is longer
-    /// than `longest_word` bytes only so many characters are kept as show that it is too long.
+    /// than `longest_word` bytes only so many characters are kept as show that it is too long: two at least, the first to
+    /// say where it begins and the last where it ends.
     pub fn carry_open_word(&mut self, longest_word: usize) {
-        let longer = |word: &Range<usize>| utf8::boundary(&self.bytes, word.start + longest_word + 4);
+        let longer = |word: &Range<usize>| utf8::boundary(&self.bytes, word.start + longest_word.max(4) + 4);
         let open = self.open_range();
         let kept = open.map(|word| word.start..word.end.min(longer(&word)));
         if let Some(kept) = &kept
