@@ -229,6 +229,23 @@ def test_a_word_without_end_takes_no_memory(tokenizer: bw.Tokenizer) -> None:
     assert stream.finish()
 
 
+@pytest.mark.parametrize("normalized", [True, False])
+def test_a_token_of_which_a_thousand_make_another(tmp_path: Path, normalized: bool) -> None:
+    """It takes the time of other text, however far a longer token might have gone on behind each token."""
+    tokens = [{"content": content, "normalized": normalized} for content in ("a", "a" * 20_000, "x" * 20_000)]
+    path = tmp_path / "tokenizer.json"
+    path.write_text(tokenizer_json([*SPECIAL_TOKENS, "b"], added_tokens=tokens), encoding="utf-8")
+    tokenizer = bw.Tokenizer(bw.Automaton.compile(path))
+    one, many, b = (tokenizer.encode(text).ids[0] for text in ("a", "a" * 20_000, "b"))
+    text = ("a" * 19_999 + "b") * 4 + "a" * 20_001
+    expected = ([one] * 19_999 + [b]) * 4 + [many, one]
+    assert tokenizer.encode(text).ids == expected
+    for size in (100_000, 7_000):
+        stream = bw.Stream(tokenizer)
+        parts = [stream.feed(text[at : at + size]) for at in range(0, len(text), size)]
+        assert [*itertools.chain.from_iterable(parts), *stream.finish()] == expected
+
+
 @pytest.mark.timeout(1200)
 def test_a_document_of_a_gigabyte(tokenizer: bw.Tokenizer, full: bool) -> None:
     """Its tokens are those of its block, again and again; 10 MB in a run that is not full."""
@@ -310,25 +327,6 @@ def test_ends_have_to_fit(tokenizer: bw.Tokenizer) -> None:
     ends = pa.array([True, False, True, True])
     for two in (ends[1:3], pa.chunked_array([ends[1:2], ends[2:2], ends[3:4]])):
         assert joined(stream.feed_arrow(pa.array(["a", "b"]), two).column(0), two) == [tokenizer.encode("ab").ids]
-
-
-def test_text_that_is_refused_changes_nothing(automaton: bw.Automaton) -> None:
-    strict = bw.Tokenizer(automaton, errors="error")
-    stream = bw.Stream(strict)
-    ids = list(stream.feed(b"caf\xc3"))
-    for bad in (b"(", b"\xa9 au lait \xff", b"\xa9 \xe4\xb8\xe4"):
-        with pytest.raises(bw.TextError, match=r"row 0 .* at byte"):
-            stream.feed(bad)
-    with pytest.raises(bw.TextError, match="byte 3 of its document"):
-        stream.finish()
-    with pytest.raises(bw.TextError, match="lone surrogate at character 1"):
-        stream.feed("a\ud800")
-    with pytest.raises(bw.TextError, match=r"row 1 .* at byte 6 of its document") as caught:
-        stream.feed_arrow(pa.array([b"\xa9", b"x\xffy"]), pa.array([False, True]))
-    assert caught.value.row == 1
-    assert [*ids, *stream.feed(b"\xa9 au lait"), *stream.finish()] == strict.encode("café au lait").ids
-    replacing = bw.Stream(bw.Tokenizer(automaton))
-    assert [*replacing.feed("a\ud800b"), *replacing.finish()] == bw.Tokenizer(automaton).encode("a\ufffdb").ids
 
 
 def test_a_state_is_tied_to_its_automaton(tokenizer: bw.Tokenizer, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ use crate::code_points::{Action, Class, CodePoints, Output};
 use crate::error::Error;
 use crate::options::{AddedToken, Profile};
 use crate::profile::Tables;
+use crate::search::{Finder, Hit, Hits};
 use crate::utf8;
-use aho_corasick::{AhoCorasick, Input, MatchKind};
 use std::collections::{HashMap, HashSet};
 
 /// The bytes with which tokens begin.
@@ -23,16 +23,6 @@ impl FirstBytes {
     pub fn contains(&self, byte: u8) -> bool {
         self.0[usize::from(byte)]
     }
-}
-
-/// Where the content of a token stands in a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hit {
-    token: usize,
-    /// First byte of the content.
-    pub start: usize,
-    /// End of the content: the search goes on here.
-    pub end: usize,
 }
 
 /// An added token in a text.
@@ -58,21 +48,22 @@ pub struct Search {
     pub from: usize,
     /// The character before the part is a word character.
     pub after_word: bool,
-    /// What was found at or after `from`, once that is known.
-    next: Option<Option<Hit>>,
+    /// What was found at or after `from`, as far as that is known.
+    hits: Hits,
 }
 
 impl Search {
     /// At the beginning of a text.
     pub fn restart(&mut self) {
-        *self = Search::default();
+        (self.from, self.after_word) = (0, false);
+        self.hits.restart();
     }
 
     /// The next token that begins before `end`. The caller knows that none begins before `first`.
     #[inline(never)]
     pub fn token(&mut self, pass: &Pass, text: &[u8], first: usize, end: usize) -> Option<TokenInText> {
-        while let Some(hit) = self.hit(pass, text, first).filter(|hit| hit.start < end) {
-            (self.from, self.next) = (hit.end, None);
+        while let Some(hit) = self.hits.next(&pass.finder, text, first.max(self.from)).filter(|hit| hit.start < end) {
+            self.from = hit.end;
             let token = pass.judge(text, hit, self.after_word);
             if token.is_some() {
                 return token;
@@ -81,24 +72,21 @@ impl Search {
         None
     }
 
-    fn hit(&mut self, pass: &Pass, text: &[u8], first: usize) -> Option<Hit> {
-        let from = first.max(self.from);
-        *self.next.get_or_insert_with(|| pass.next(text, from))
-    }
-
     /// The first `done` bytes of the text are done with: the next part begins behind them.
     pub fn advance(&mut self, pass: &Pass, text: &[u8], done: usize) {
         if done > 0 && pass.has_single_word {
             self.after_word = pass.ends_with_word(&text[..done]);
         }
-        (self.from, self.next) = (self.from.saturating_sub(done), None);
+        self.from = self.from.saturating_sub(done);
+        self.hits.restart();
     }
 }
 
 /// A set of tokens that are looked for in one pass.
 #[derive(Debug)]
 pub struct Pass {
-    finder: Option<AhoCorasick>,
+    /// Their contents.
+    pub finder: Finder,
     tokens: Vec<AddedToken>,
     /// Length in bytes of the longest content.
     pub longest: usize,
@@ -208,9 +196,7 @@ impl Pass {
         let mut first_bytes = FirstBytes([false; 256]);
         patterns.iter().for_each(|pattern| first_bytes.0[usize::from(pattern[0])] = true);
         let longest = patterns.iter().map(Vec::len).max().unwrap_or_default();
-        let build = || AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
-        let finder = if patterns.is_empty() { None } else { Some(build()) };
-        let finder = finder.transpose().map_err(|error| Error::Vocabulary(format!("the added tokens: {error}")))?;
+        let finder = Finder::new(&patterns).map_err(|error| Error::Vocabulary(format!("the added tokens: {error}")))?;
         let has_replacement = tokens.iter().any(|token| token.content.contains(char::REPLACEMENT_CHARACTER));
         let [has_single_word, has_lstrip] = [|token: &AddedToken| token.single_word, |token: &AddedToken| token.lstrip]
             .map(|has| tokens.iter().any(has));
@@ -235,12 +221,6 @@ impl Pass {
         self.tokens.is_empty()
     }
 
-    /// The leftmost content at or after this place, of those the longest.
-    pub fn next(&self, text: &[u8], from: usize) -> Option<Hit> {
-        let found = self.finder.as_ref()?.find(Input::new(text).range(from.min(text.len())..))?;
-        Some(Hit { token: found.pattern().as_usize(), start: found.start(), end: found.end() })
-    }
-
     /// The token, unless it touches a word and must not. `after_word`: the character before `text` is a word character. The
     /// end of `text` counts as the end.
     pub fn judge(&self, text: &[u8], hit: Hit, after_word: bool) -> Option<TokenInText> {
@@ -260,16 +240,19 @@ impl Pass {
     /// are the same whatever comes.
     pub fn decided(&self, text: &[u8], mut from: usize) -> usize {
         let whole = text.len() - utf8::cut_off(text);
-        loop {
-            let end = self.cut_off(text, from).unwrap_or(whole);
-            let Some(hit) = self.next(text, from).filter(|hit| hit.start < end) else {
-                return end;
-            };
+        let mut hits = Hits::default();
+        let mut end = self.cut_off(text, from).unwrap_or(whole);
+        while let Some(hit) = hits.next(&self.finder, text, from).filter(|hit| hit.start < end) {
             if self.tokens[hit.token].single_word && hit.end >= whole {
                 return hit.start;
             }
             from = hit.end;
+            if from > end {
+                // The token has taken what might have begun another one.
+                end = self.cut_off(text, from).unwrap_or(whole);
+            }
         }
+        end
     }
 
     /// Where a token begins that the end of the text cuts off, the first of them from `from` on.

@@ -7,6 +7,7 @@ use crate::chunk::Chunk;
 use crate::code_points::{Action, Class, Output};
 use crate::normalizer::{Position, Stop, characters};
 use crate::origins::Origins;
+use crate::search::Hits;
 use crate::utf8;
 use std::ops::Range;
 
@@ -194,8 +195,8 @@ impl Exact {
         let pass = &tables.added.normalized;
         let reach = if pass.is_empty() { 0 } else { pass.longest + LOOK_AHEAD };
         let decided = if all { self.text.len() } else { self.limit(tables, reach).saturating_sub(reach) };
-        let (mut at, mut done) = (self.search_from, 0);
-        while let Some(hit) = pass.next(&self.text, at).filter(|hit| hit.start < decided) {
+        let (mut at, mut done, mut hits) = (self.search_from, 0, Hits::default());
+        while let Some(hit) = hits.next(&pass.finder, &self.text, at).filter(|hit| hit.start < decided) {
             at = hit.end;
             if let Some(token) = pass.judge(&self.text, hit, self.after_word) {
                 // What lstrip and rstrip take is white space, which is in no word.

@@ -9,7 +9,7 @@
 //!   put together by `compile`
 //! - the file: `format`, and `automaton` with `tokens` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
-//!   `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`, `walk_log`, `repeats`),
+//!   `search`, `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`, `walk_log`, `repeats`),
 //!   `merge`; `encoder` runs them; where text is not split into words, `stretch` takes the place of the last three
 //! - levels of vector instructions: `simd`
 
@@ -39,6 +39,7 @@ pub mod origins;
 pub mod profile;
 pub mod repeats;
 pub mod sample;
+pub mod search;
 pub mod several;
 pub mod simd;
 pub mod state;
