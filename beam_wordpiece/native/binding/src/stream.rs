@@ -21,20 +21,27 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Encode parts that go on with the document. Where invalid text is an error, nothing has changed after one.
+    /// Encode parts that go on with the document. After an error nothing has changed.
     fn parts<'t>(
         &mut self,
         encoder: &Encoder,
         parts: impl Iterator<Item = Part<'t>> + Clone,
         out: &mut Encoded,
     ) -> Result<(), Error> {
-        if encoder.options.strict {
-            self.document.check(parts.clone())?;
-        }
+        let before = (encoder.options.strict || encoder.kernel.refuses_text()).then(|| self.document.clone());
         let mut buffers = encoder.idle.take();
         let (document, workspace) = (&mut self.document, &mut buffers.workspace);
-        let result = encode_parts(&encoder.kernel, parts, &encoder.options, document, workspace, out);
+        let result = encode_parts(&encoder.kernel, parts.clone(), &encoder.options, document, workspace, out);
         encoder.idle.put(buffers);
+        if result.is_err()
+            && let Some(before) = before
+        {
+            self.document = before;
+            if encoder.options.strict {
+                // The place in the document, which may have begun long before the row.
+                self.document.check(parts)?;
+            }
+        }
         result
     }
 
