@@ -13,19 +13,8 @@ from tests.test_stream import ADDED, VOCABULARY
 
 # Surrogates are whole: the standard library waits for a third byte, which cannot make them valid.
 PIECES = [b"a", b" ", b"\xe0", b"\x80", b"\xf0\x9f", b"\x98\x80", b"\xee", b"\xed\xa0\x80", b"\xff"]
-PIECES += [
-    b"\xef\xbf",
-    b"\xbd",
-    b"one",
-    b"[MA",
-    b"SK]",
-    b"<mask",
-    b">",
-    "é".encode(),
-    "中".encode(),
-    "e\u0301\u0323".encode(),
-    b"tu ",
-]
+PIECES += [b"\xef\xbf", b"\xbd", b"one", b"[MA", b"SK]", b"<mask", b">", b"tu "]
+PIECES += [text.encode() for text in ("é", "中", "e\u0301\u0323")]
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["ids", "offsets"])
