@@ -152,7 +152,9 @@ def _publish_remote(path: str) -> Iterator[BinaryIO]:
     temporary = folder + slash + temporary_name(name)
     try:
         with contextlib.suppress(OSError), _as_os_error():  # the folder exists, or the file system has none
-            FileSystems.mkdirs(folder)
+            # What is left of a path without a folder is no path of its file system, and Beam takes it for a local one.
+            if is_remote(folder):
+                FileSystems.mkdirs(folder)
         _remove_stale(folder + slash, name)
         with _as_os_error():
             file = FileSystems.create(temporary, compression_type=CompressionTypes.UNCOMPRESSED)

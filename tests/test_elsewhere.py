@@ -98,6 +98,17 @@ def test_a_new_output_takes_the_place_of_the_old_one(
     assert corpus.files(elsewhere) == {"out/file": b"new"}
 
 
+def test_a_file_without_a_folder_makes_none_here(
+    tmp_path: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with storage.publish(f"{SCHEME}://file") as file:
+        file.write(b"content")
+    assert corpus.files(elsewhere) == {"file": b"content"}
+    assert list((tmp_path / "here").iterdir()) == []
+
+
 def test_leftovers_go_when_they_are_a_day_old(elsewhere: Path) -> None:
     old, young, other = (f"out/.{name}.{digit * 32}.tmp" for name, digit in (("f[1]", "a"), ("f[1]", "b"), ("f1", "c")))
     corpus.touch(elsewhere, old, young, other)
