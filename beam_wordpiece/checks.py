@@ -6,6 +6,9 @@ import os
 
 from beam_wordpiece.errors import WordPieceError
 
+# The code points with the Unicode property White_Space: what HF splits text at, and takes off the end of a line.
+WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+
 
 def is_text(value: object) -> bool:
     """Whether a value is a str that can be written as UTF-8 (no lone surrogates)."""

@@ -1,8 +1,8 @@
 """HF's `tokenizer.json` -> vocabulary and options.
 
 Only what BERT's tokenizers are made of is read: BertNormalizer, BertPreTokenizer, WordPiece, TemplateProcessing or
-BertProcessing, and the WordPiece decoder. Whatever else a file asks for is refused by name and place, because leaving
-it out would give other ids.
+BertProcessing, the WordPiece decoder, and the normal form of these. Whatever else a file asks for is refused by name
+and place, because leaving it out would give other ids.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from beam_wordpiece.errors import ConfigError
 from beam_wordpiece.json_file import Node, read_json
+from beam_wordpiece.normal_form_json import to_ordinary_json
 from beam_wordpiece.vocab_types import (
     ID_LIMIT,
     LEAVE_OUT,
@@ -50,6 +51,7 @@ def load_tokenizer_json(path: Path, overrides: Overrides) -> Vocabulary:
     if not root.has("model"):
         root.fail("has no 'model', so it is not a tokenizer.json of HF tokenizers.")
     root.only(("version", "added_tokens", "model", *PARTS, *LEAVE_OUT))
+    root = to_ordinary_json(root)
     if root.has("version") and root.get("version").value != VERSION:
         root.get("version").fail(f"has to be {VERSION!r}, the only version that is known.")
     for name in LEAVE_OUT:

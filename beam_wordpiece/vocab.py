@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from beam_wordpiece.checks import require_path
+from beam_wordpiece.checks import WHITE_SPACE, require_path
 from beam_wordpiece.errors import VocabularyError, warn_of_vocabulary
 from beam_wordpiece.tokenizer_folder import FolderSettings, check_agreement, read_settings
 from beam_wordpiece.tokenizer_json import load_tokenizer_json
@@ -24,9 +24,6 @@ from beam_wordpiece.vocab_types import (
 )
 
 __all__ = ["AddedToken", "Decoder", "Options", "Piece", "Vocabulary", "load_vocabulary"]
-
-# What HF takes off the end of a line: the code points with the Unicode property White_Space.
-WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
 def load_vocabulary(path: str | os.PathLike[str], **options: object) -> Vocabulary:

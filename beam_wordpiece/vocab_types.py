@@ -12,6 +12,7 @@ from typing import Any
 
 from beam_wordpiece.checks import is_text
 from beam_wordpiece.errors import ConfigError, VocabularyError
+from beam_wordpiece.normal_form import NormalForm, normal_form
 from beam_wordpiece.settings import DOUBTFUL_LINES, UNKNOWN
 
 # The compiled automaton keeps an id in 28 bits; the other bits of the word are flags.
@@ -181,6 +182,22 @@ class Vocabulary:
     def suffix_ids(self) -> tuple[int, ...]:
         """The ids that the template puts after a single text."""
         return _ids(self.single[self._place_of_text + 1 :])
+
+    def to_normal_form(self, marker: str = " ") -> NormalForm:
+        """The tokens with a marker before those that begin a word, in place of one before those that continue it.
+
+        `walk` and `##ing` become ` walk` and `ing`. Ids stay, and so do all other parts of the vocabulary; `marker` is
+        any text. `save_vocabulary` writes the result, `NormalForm.original_tokens` leads back. Raises VocabularyError
+        where ids could change, with the tokens that collide, and ConfigError for a marker that is no text or empty, and
+        for a vocabulary that does not match words (pretokenize=False).
+        """
+        if self.options.unknown != "word":
+            raise ConfigError(
+                'There is a normal form for unknown="word" only: with others a marker before a word would be text, which '
+                "may be unknown."
+            )
+        added = {token.content: token.normalized for token in self.added_tokens}
+        return normal_form(self.tokens, marker, self.options.continuing_subword_prefix, self.options.unk_token, added)
 
     @property
     def _place_of_text(self) -> int:

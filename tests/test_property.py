@@ -8,8 +8,8 @@ from hypothesis import given
 from tokenizers.normalizers import BertNormalizer
 
 import beam_wordpiece as bw
+from beam_wordpiece.checks import WHITE_SPACE
 from beam_wordpiece.reference import LinMaxMatch, Node, max_match
-from beam_wordpiece.vocab import WHITE_SPACE
 from tests.oracle import assert_same_ids, load, tokenizer_json
 from tests.strategies import TextProblem, WordProblem, text_problems, word_problems
 from tests.test_reference import hf_word
