@@ -239,7 +239,7 @@ def test_an_output_is_kept_or_written_again(tmp_path: Path, tokenizer: bw.Tokeni
 
 def test_the_format_by_name_or_by_choice(tmp_path: Path, tokenizer: bw.Tokenizer) -> None:
     (tmp_path / "notes.md.gz").write_bytes(gzip.compress(b"a cat\n"))
-    with pytest.raises(InputError, match=r"notes\.md\.gz is not a Parquet file"):
+    with pytest.raises(InputError, match=r"notes\.md\.gz is not a Parquet file: .*; where it is text, set `format`"):
         run(tmp_path, tokenizer, "notes.md.gz")
     assert run(tmp_path, tokenizer, "notes.md.gz", format="text").rows == 1
     pq.write_table(pa.table({"text": ["a cat"] * 3}), tmp_path / "table.txt")
