@@ -42,8 +42,8 @@ class Automaton:
         `sample`: text like that which is to be tokenized, as an iterable of str or an Arrow array of text (whatever
         `Tokenizer.encode_arrow` takes); a few MB are enough, and all of it is held in memory. Its frequent words, also
         those of several tokens, are stored where they are found at once, in place of words of the vocabulary that it
-        does not have. That makes such text faster, and changes neither ids nor the fingerprint. Not with
-        pretokenize=False, where there are no words.
+        does not have. That makes such text faster, and changes neither ids nor the fingerprint. Only with
+        pretokenize=True, unknown="word" and segmentation="greedy": otherwise no word is looked up as a whole.
 
         Raises VocabularyError, ConfigError, OSError; InputError where the sample is Arrow data and not text, TypeError
         where it is something else.
@@ -191,6 +191,9 @@ def _compile(vocabulary: Vocabulary, sample: list[Any] | None) -> _core.Automato
         max_input_chars_per_word=options.max_input_chars_per_word,
         pretokenize=options.pretokenize,
         unknown=options.unknown,
+        backward=options.backward,
+        segmentation=options.segmentation,
+        unknown_cost=options.unknown_cost,
         added_tokens=[
             (added.content, added.id, added.special, added.single_word, added.lstrip, added.rstrip, added.normalized)
             for added in vocabulary.added_tokens

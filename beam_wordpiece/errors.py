@@ -6,6 +6,9 @@ Every message names the file, row or token that is at fault, says what is wrong 
 import sys
 import warnings
 
+# The fault of a text that is refused, where nothing else is said.
+NOT_UTF8 = "is not UTF-8; repair it, or set `errors` to replace."
+
 
 class WordPieceError(Exception):
     """Base of every error that this package raises on purpose."""
@@ -40,11 +43,17 @@ class InputError(WordPieceError):
 
 
 class TextError(InputError):
-    """Text that is not UTF-8, where invalid text was asked to be an error. `row` is its index in the array, from 0."""
+    """Text that is refused: it is not UTF-8 where that was asked to be an error, it has an unknown character where that
+    was, or it is too long for what was asked.
 
-    def __init__(self, message: str, row: int) -> None:
-        super().__init__(message, row)
+    `row` is its index in the array, from 0. `fault` says what is wrong with it and what to do, to be put behind words
+    that name it.
+    """
+
+    def __init__(self, message: str, row: int, fault: str = NOT_UTF8) -> None:
+        super().__init__(message, row, fault)
         self.row = row
+        self.fault = fault
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -186,6 +186,78 @@ def max_match_stretch(vocabulary: Iterable[str], text: str, suffix_indicator: st
     return found
 
 
+def backward_max_match(vocabulary: Iterable[str], text: str) -> list[str]:
+    """MaxMatch from the end: the longest token that what is left of the text ends with, again and again.
+
+    A character that no token ends with where it stands is an UNKNOWN_CHARACTER. The tokens are in the order of the
+    text. There is no suffix indicator. Quadratic, or worse.
+    """
+    tokens = set(vocabulary)
+    found, end = list[str](), len(text)
+    while end > 0:
+        start = next((start for start in range(end) if text[start:end] in tokens), None)
+        found.append(UNKNOWN_CHARACTER if start is None else text[start:end])
+        end = end - 1 if start is None else start
+    return found[::-1]
+
+
+def fewest_tokens(
+    vocabulary: Iterable[str], text: str, suffix_indicator: str = "##", unknown_cost: int | None = None
+) -> list[str] | None:
+    """A split of a word or a stretch of text into the fewest tokens, an unknown character counting as `unknown_cost`.
+
+    Without a cost there are no unknown characters, and None says that there is no split. Of several splits it is the
+    one whose first token is longest, or if that is equal the second, and so on; a token comes before an unknown
+    character. Shortest paths in a graph without circles: the length of the text times that of the longest token.
+    """
+    tokens = set(vocabulary)
+    longest = max(map(len, tokens), default=0)
+    unknown = float("inf") if unknown_cost is None else unknown_cost
+    # For each place what the rest costs, and its first token with its end.
+    best: list[tuple[float, str, int]] = [(0, "", len(text))] * (len(text) + 1)
+    for start in reversed(range(len(text))):
+        indicator = suffix_indicator if start else ""
+        best[start] = (unknown + best[start + 1][0], UNKNOWN_CHARACTER, start + 1)
+        for end in range(start + 1, min(start + longest, len(text)) + 1):
+            token, cost = indicator + text[start:end], 1 + best[end][0]
+            # The later ones are longer.
+            if token in tokens and cost <= best[start][0]:
+                best[start] = (cost, token, end)
+    if best[0][0] == float("inf"):
+        return None
+    found, place = list[str](), 0
+    while place < len(text):
+        _, token, place = best[place]
+        found.append(token)
+    return found
+
+
+def replace_unknown(
+    vocabulary: Iterable[str], tokens: Sequence[str], text: str, suffix_indicator: str, unknown: str, unk_token: str
+) -> list[tuple[str, int, int]]:
+    """The tokens of a text with what stands for each UNKNOWN_CHARACTER, and where each stands: its start and end.
+
+    `unknown`: "character" puts `unk_token` for each, "run" one for all that stand side by side, "byte" the tokens of
+    its bytes in UTF-8 where the vocabulary has all of them, and "error" raises ValueError with the character.
+    """
+    known = set(vocabulary)
+    found, end, in_run = list[tuple[str, int, int]](), 0, False
+    for token in tokens:
+        length = len(token) - (len(suffix_indicator) if end else 0)
+        start, end = end, end + (length if token != UNKNOWN_CHARACTER else 1)
+        was_in_run, in_run = in_run, token == UNKNOWN_CHARACTER and unknown == "run"
+        if token != UNKNOWN_CHARACTER:
+            found.append((token, start, end))
+        elif unknown == "error":
+            raise ValueError(text[start])
+        elif in_run and was_in_run:
+            found[-1] = (unk_token, found[-1][1], end)
+        else:
+            names = [f"<0x{byte:02X}>" for byte in text[start].encode()] if unknown == "byte" else []
+            found += [(name, start, end) for name in (names if names and known.issuperset(names) else [unk_token])]
+    return found
+
+
 def merge_by_rank(symbols: Iterable[str], merges: Sequence[tuple[str, str]], prefix: str = "") -> list[str]:
     """Byte-pair encoding by its definition: of all neighbours the pair first in `merges`, the leftmost, is merged.
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 # What can be done about text that is not UTF-8, and about a vocab.txt that probably means something else.
 ERRORS = ("replace", "error")
 DOUBTFUL_LINES = ("error", "warn")
-# What is unknown where no token is found.
-UNKNOWN = ("word", "character")
+# What is unknown where no token is found, and what stands for it.
+UNKNOWN = ("word", "character", "run", "byte", "error")
+# Which of the ways to split a word or a stretch of text is taken.
+SEGMENTATIONS = ("greedy", "fewest")
 
 
 @dataclass(frozen=True)
@@ -161,14 +163,28 @@ OPTIONS = (
     Setting(
         "pretokenize",
         "boolean",
-        "split text into words (default); false matches it as it stands, spaces included, with --unknown character",
+        "split text into words (default); false matches it as it stands, spaces included, and wants another --unknown",
     ),
     Setting(
         "unknown",
         "text",
-        "what is the unknown token where no token is found: the 'word' (default), or without word splitting the "
-        "'character'",
+        "what is the unknown token where no token is found: the 'word' (default), the 'character', a 'run' of such "
+        "characters; 'byte' puts the tokens <0x00> to <0xFF> of the character in its place, 'error' refuses the text",
         choices=UNKNOWN,
+    ),
+    Setting("backward", "boolean", "match from the end of each word or stretch: the longest suffix, again and again"),
+    Setting(
+        "segmentation",
+        "text",
+        "how a word or stretch is split: 'greedy', the longest token again and again (default), or into the 'fewest' "
+        "tokens",
+        choices=SEGMENTATIONS,
+    ),
+    Setting(
+        "unknown_cost",
+        "number",
+        "with --segmentation fewest: as how many tokens an unknown character counts (default: 1000)",
+        least=1,
     ),
     Setting("truncation", "boolean", "false leaves out the truncation that a tokenizer.json asks for"),
     Setting("padding", "boolean", "false leaves out the padding that a tokenizer.json asks for"),

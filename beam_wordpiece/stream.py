@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from beam_wordpiece import _core
 from beam_wordpiece.arrow_text import CAPSULES, import_texts
-from beam_wordpiece.errors import InputError, TextError
+from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.errors import ConfigError, InputError, TextError
 from beam_wordpiece.tokenizer import REPLACE, SURROGATE, Counts, Encoding, Tokenizer
 
 
@@ -27,14 +28,16 @@ class Stream:
     an ideograph or a punctuation mark at once, unless an added token may begin with it. Without word splitting
     (`pretokenize=False`), as soon as no longer token is possible: with its last character where no token of the
     vocabulary continues it, otherwise with the first character that none of them continues with. So what is held back
-    is the beginning of a token, and an endless stream takes no more memory than the longest one.
+    is the beginning of a token, and an endless stream takes no more memory than the longest one. So it is with words
+    too where not the whole of one is unknown. A run of unknown characters (`unknown="run"`) leaves with its first one.
 
     A stream supports all that a Tokenizer does: the template's special tokens come before the first chunk's tokens, and
-    after the last ones when it is finished. What needs the whole document (truncation, padding) no Tokenizer has.
+    after the last ones when it is finished. What needs the whole document (truncation, padding) no Tokenizer has. What
+    needs the whole of a word or stretch (backward=True, segmentation="fewest") is refused with a ConfigError.
 
     `offsets`: the Encodings that come out have `offsets` and `word_ids`, counted in characters and words of the whole
     document. That takes some twenty times as long, and an added token that takes the white space behind it (`rstrip`)
-    leaves when that has ended.
+    and a run of unknown characters leave when that has ended.
 
     A stream must not be fed by two threads at once: the second of them gets a RuntimeError.
     """
@@ -42,6 +45,7 @@ class Stream:
     def __init__(self, tokenizer: Tokenizer, *, offsets: bool = False) -> None:
         if not isinstance(tokenizer, Tokenizer):
             raise TypeError(f"A Stream is made of a Tokenizer, not of {type(tokenizer).__name__}.")
+        require_streams(tokenizer.automaton)
         self._tokenizer = tokenizer
         self._core = _core.Stream(tokenizer._encoder, offsets=bool(offsets))
 
@@ -60,7 +64,8 @@ class Stream:
         that `Tokenizer.encode_arrow` takes) of chunks that follow each other. A null adds nothing.
 
         Raises TypeError for anything else, InputError as `encode_arrow` does, and with errors="error" a TextError where
-        the text is not UTF-8: the chunk is then not added, and the stream goes on as if it had not come.
+        the text is not UTF-8, with unknown="error" where a character is unknown that is decided now: the chunk is then
+        not added, and the stream goes on as if it had not come.
         """
         if isinstance(chunk, str):
             return self._feed_str(chunk)
@@ -145,6 +150,16 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"Stream({self._tokenizer!r}, offsets={self.offsets})"
+
+
+def require_streams(automaton: Automaton) -> None:
+    """Raise ConfigError where a document cannot come in pieces."""
+    if automaton.options.is_of_whole:
+        way = "backward=True" if automaton.options.backward else 'segmentation="fewest"'
+        raise ConfigError(
+            f"{way} needs the whole of a word or stretch, so documents cannot come in pieces; give the texts whole, or "
+            'compile with backward=False and segmentation="greedy".'
+        )
 
 
 def _bytes(numbers: Any) -> bytes:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from beam_wordpiece import _core
 from beam_wordpiece.arrow_text import Texts, import_texts, spread, total
 from beam_wordpiece.automaton import Automaton
-from beam_wordpiece.errors import ConfigError, InputError, TextError
+from beam_wordpiece.errors import NOT_UTF8, ConfigError, InputError, TextError
 from beam_wordpiece.settings import ERRORS
 
 # What HF's WordPiece decoder replaces in every token when it cleans up, in this order.
@@ -135,7 +135,7 @@ class Tokenizer:
         try:
             column, counts = self._encode(texts.arrays)
         except TextError as error:
-            raise _not_utf8(texts, error.row) from error
+            raise _in_row(texts, error) from error
         if texts.rows is not None:
             column, counts = self._spread(column, counts, texts, texts.rows)
         return pa.RecordBatch.from_arrays([column], names=["input_ids"]), counts
@@ -204,11 +204,14 @@ class Tokenizer:
         return f"Tokenizer({self._automaton!r}, {self._add_special_tokens}, {self._errors!r})"
 
 
-def _not_utf8(texts: Texts, number: int) -> TextError:
-    """The error of the text that has this number in the arrays. It names the first row that has the text."""
+def _in_row(texts: Texts, error: TextError) -> TextError:
+    """The error of the text that has the error's number in the arrays. It names the first row that has the text."""
+    number = error.row
     row = number if texts.rows is None else pc.index(texts.rows, number).as_py()
     array: Any = pa.chunked_array(texts.arrays).slice(number, 1).chunk(0)
     (data,) = array.cast(pa.large_binary()).to_pylist()
+    if error.fault != NOT_UTF8:
+        return TextError(f"The text in row {row} {error.fault}", row, error.fault)
     return TextError(
         f"The text in row {row} is not UTF-8 at byte {_invalid_at(data)}; repair it, or give {REPLACE}.", row
     )

@@ -13,12 +13,14 @@ from typing import Any
 from beam_wordpiece.checks import is_text
 from beam_wordpiece.errors import ConfigError, VocabularyError
 from beam_wordpiece.normal_form import NormalForm, normal_form
-from beam_wordpiece.settings import DOUBTFUL_LINES, UNKNOWN
+from beam_wordpiece.settings import DOUBTFUL_LINES, SEGMENTATIONS, UNKNOWN
 
 # The compiled automaton keeps an id in 28 bits; the other bits of the word are flags.
 ID_LIMIT = 1 << 28
 # The limit on the length of a word is a 32-bit number in the automaton.
 WORD_LIMIT = (1 << 32) - 1
+# What an unknown character counts as is a number of 16 bits there.
+COST_LIMIT = (1 << 16) - 1
 
 PROFILES = ("hf",)
 PLANNED_PROFILES = ("google", "tf-text")
@@ -32,12 +34,34 @@ class Options:
     normalization.
 
     `pretokenize`: split the text into words. With False all normalized text from one added token to the next is matched
-    as it stands, white space included, and no limit of length applies. The spaces that HF's normalizer puts around an
-    ideograph (`handle_chinese_chars`) are then text too, and no token has two ideographs side by side. `unknown`: what
-    is the unknown token where no token is found: the "word" (with pretokenize=True), or the "character" that begins no
-    token where it stands (with pretokenize=False). There are no other pairs.
+    as it stands, white space included: a stretch. The spaces that HF's normalizer puts around an ideograph
+    (`handle_chinese_chars`) are then text too, and no token has two ideographs side by side.
 
-    Raises ConfigError for a value of the wrong type, for a profile that is not built, and for another pair.
+    `unknown`: what becomes of text where no token is found.
+
+    - "word": the whole word is the unknown token, as in BERT, and so is one that is longer than the limit. Not with
+      pretokenize=False. With all others each word is a stretch of its own, and no limit of length applies.
+    - "character": a character that begins no token where it stands is the unknown token.
+    - "run": such characters side by side, in one word or stretch, are one unknown token.
+    - "byte": the tokens of the character's bytes stand for it, `<0x00>` to `<0xFF>`: those of its UTF-8 after
+      normalization, a Hangul syllable being its jamo where accents are stripped. Where the vocabulary lacks one of
+      them, it is the unknown token. (SentencePiece's byte fallback.)
+    - "error": the text is refused with a TextError, which names the character.
+
+    `segmentation`: "greedy" takes the longest token, again and again (MaxMatch); "fewest" a split into the fewest
+    tokens, and of several the one whose first token is longest, or if that is equal the second, and so on. That takes
+    time in proportion to the length of the text times that of the longest token. `unknown_cost`: as so many tokens an
+    unknown character then counts, from 1 to 65535, also as a part of a run; of two equal splits the one that has a
+    token where the other has an unknown character is taken. With 1000 a character is unknown only where there is no
+    other way, or where that saves a thousand tokens. It has no meaning with unknown="word", where a word that has a
+    split is never unknown, nor with "error", where no text is refused that has a split.
+
+    `backward`: match from the end of each word or stretch, the longest suffix again and again (backward MaxMatch). Only
+    where no token has a prefix that says it continues a word (continuing_subword_prefix=""), with
+    segmentation="greedy", and not with unknown="word". It and "fewest" need the whole of a word or stretch, so there is
+    no Stream of them, and one of more than 16 MB after normalization is refused with a TextError.
+
+    Raises ConfigError for a value of the wrong type, for a profile that is not built, and for what cannot be combined.
     """
 
     lowercase: bool = True
@@ -50,9 +74,12 @@ class Options:
     profile: str = "hf"
     pretokenize: bool = True
     unknown: str = "word"
+    backward: bool = False
+    segmentation: str = "greedy"
+    unknown_cost: int = 1000
 
     def __post_init__(self) -> None:
-        for name in ("lowercase", "clean_text", "handle_chinese_chars", "pretokenize"):
+        for name in ("lowercase", "clean_text", "handle_chinese_chars", "pretokenize", "backward"):
             self._require(name, type(getattr(self, name)) is bool, "true or false")
         self._require("strip_accents", self.strip_accents is None or type(self.strip_accents) is bool, "a bool or None")
         self._require("unk_token", is_text(self.unk_token) and self.unk_token != "", "a text that is not empty")
@@ -62,16 +89,40 @@ class Options:
         if self.profile in PLANNED_PROFILES:
             raise ConfigError(f'The profile "{self.profile}" is not built yet; use profile="hf".')
         self._require("profile", self.profile in PROFILES, 'the name of a profile ("hf")')
-        self._require("unknown", self.unknown in UNKNOWN, " or ".join(f'"{name}"' for name in UNKNOWN))
-        if self.pretokenize != (self.unknown == "word"):
+        self._require("unknown", self.unknown in UNKNOWN, " or ".join(map(_quoted, UNKNOWN)))
+        self._require("segmentation", self.segmentation in SEGMENTATIONS, " or ".join(map(_quoted, SEGMENTATIONS)))
+        cost = self.unknown_cost
+        self._require("unknown_cost", is_id(cost, COST_LIMIT + 1) and cost > 0, f"a number from 1 to {COST_LIMIT}")
+        if not self.pretokenize and self.unknown == "word":
             raise ConfigError(
-                f"pretokenize={self.pretokenize} does not go with unknown={self.unknown!r}: give pretokenize=True with "
-                'unknown="word" (as BERT has it), or pretokenize=False with unknown="character".'
+                'pretokenize=False does not go with unknown="word", as there are no words: give pretokenize=True, or '
+                f"unknown={' or '.join(_quoted(name) for name in UNKNOWN if name != 'word')}."
             )
+        if self.backward:
+            self._require_forward()
+
+    def _require_forward(self) -> None:
+        faults = (
+            (self.unknown == "word", 'unknown="word": give unknown="character" or another one'),
+            (self.segmentation != "greedy", f'segmentation="{self.segmentation}": leave out one of the two'),
+            (
+                self.continuing_subword_prefix != "",
+                f"continuing_subword_prefix={self.continuing_subword_prefix!r}: a token has to be one wherever it "
+                'stands; give continuing_subword_prefix=""',
+            ),
+        )
+        for found, fault in faults:
+            if found:
+                raise ConfigError(f"backward=True does not go with {fault}.")
 
     def _require(self, name: str, holds: bool, what: str) -> None:
         if not holds:
             raise ConfigError(f"The option {name} has to be {what}, not {getattr(self, name)!r}.")
+
+    @property
+    def is_of_whole(self) -> bool:
+        """Whether a token is known only when the whole word, or stretch of text, is there."""
+        return self.backward or self.segmentation == "fewest"
 
     @property
     def strips_accents(self) -> bool:
@@ -189,12 +240,12 @@ class Vocabulary:
         `walk` and `##ing` become ` walk` and `ing`. Ids stay, and so do all other parts of the vocabulary; `marker` is
         any text. `save_vocabulary` writes the result, `NormalForm.original_tokens` leads back. Raises VocabularyError
         where ids could change, with the tokens that collide, and ConfigError for a marker that is no text or empty, and
-        for a vocabulary that does not match words (pretokenize=False).
+        for a vocabulary with another `unknown` than "word".
         """
         if self.options.unknown != "word":
             raise ConfigError(
-                'There is a normal form for unknown="word" only: with others a marker before a word would be text, which '
-                "may be unknown."
+                'There is a normal form for unknown="word" only: with others a marker before a word would be text, and '
+                "might be unknown."
             )
         added = {token.content: token.normalized for token in self.added_tokens}
         return normal_form(self.tokens, marker, self.options.continuing_subword_prefix, self.options.unk_token, added)
@@ -202,6 +253,10 @@ class Vocabulary:
     @property
     def _place_of_text(self) -> int:
         return next(i for i, piece in enumerate(self.single) if piece.ids is None)
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
 
 
 def _ids(pieces: Iterable[Piece]) -> tuple[int, ...]:
@@ -251,7 +306,8 @@ class Overrides:
         if not isinstance(doubtful_lines, str) or doubtful_lines not in DOUBTFUL_LINES:
             raise ConfigError(f'The option doubtful_lines has to be "error" or "warn", not {doubtful_lines!r}.')
         options: dict[str, Any] = {name: value for name, value in keywords.items() if name in names}
-        dataclasses.replace(Options(), **options)
+        # The prefix is mostly said by the file, which is not read yet.
+        dataclasses.replace(Options(), **{"continuing_subword_prefix": "", **options})
         return cls(options, frozenset(keywords.keys() & set(LEAVE_OUT)), doubtful_lines)
 
     def apply(self, options: Options) -> Options:

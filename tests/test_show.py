@@ -275,7 +275,7 @@ def test_what_is_refused(paper: Path, tmp_path: Path, show: Show) -> None:
         (("draw", paper, "-o", "x.svg", "--table"), "--table goes to standard output"),
         (("trace", automaton, "a", "--lowercase", "false"), "(lowercase cannot be changed)"),
         (("trace", "no/such/file", "a"), "no/such/file: No such file or directory"),
-        (("draw", paper, "--unknown", "character"), "pretokenize=True does not go with unknown='character'"),
+        (("draw", paper, "--pretokenize", "false"), 'pretokenize=False does not go with unknown="word"'),
         (("draw", paper, "-o", tmp_path / "none" / "x.dot"), "none/x.dot: No such file or directory"),
     ):
         assert message in show(*arguments, status=2)

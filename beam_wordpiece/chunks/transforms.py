@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.typehints import with_input_types
 
+from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.chunks.dofn import DEAD_LETTERS, TOKENIZED
 from beam_wordpiece.chunks.elements import Chunk, Piece, TokenizedChunk, TokenizedDocument, split_chunk
 from beam_wordpiece.chunks.faults import DeadLetter
@@ -16,6 +18,8 @@ from beam_wordpiece.chunks.groups import TokenizeGroups
 from beam_wordpiece.chunks.settings import ChunkSettings
 from beam_wordpiece.chunks.states import TokenizeStates
 from beam_wordpiece.config import FileSettings
+from beam_wordpiece.errors import AutomatonError
+from beam_wordpiece.stream import require_streams
 from beam_wordpiece.transforms import shown_value
 
 
@@ -75,6 +79,10 @@ class TokenizeChunks(beam.PTransform[Any, Any]):
     ) -> None:
         super().__init__()
         self._automaton = os.fspath(automaton)
+        if os.path.isfile(self._automaton):
+            # Elsewhere, and where it cannot be opened, the workers say so.
+            with contextlib.suppress(AutomatonError, OSError):
+                require_streams(Automaton.open(self._automaton))
         self._settings = FileSettings(add_special_tokens=add_special_tokens, errors=errors)
         self._chunks = ChunkSettings(rows, on_gap, max_document_mb, max_early_mb, gap_timeout)
         self._stateful = stateful

@@ -23,7 +23,7 @@ use stream::Stream;
 use wordpiece::automaton::{Automaton as Kernel, OpenError};
 use wordpiece::encoder::{EncodeOptions, Encoded, encode};
 use wordpiece::error::Error;
-use wordpiece::options::{AddedToken, Options, Profile, Unknown, Vocabulary};
+use wordpiece::options::{AddedToken, Options, Profile, Segmentation, Unknown, Vocabulary};
 use wordpiece::simd::Level;
 
 /// An exception of `beam_wordpiece.errors`.
@@ -37,10 +37,13 @@ fn exception(py: Python<'_>, class: &str, arguments: impl for<'a> pyo3::call::Py
 
 fn kernel_error(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
-    match error {
-        Error::Vocabulary(_) => exception(py, "VocabularyError", (message,)),
-        Error::Automaton(_) => exception(py, "AutomatonError", (message,)),
-        Error::InvalidText { row, .. } => exception(py, "TextError", (message, row)),
+    match (&error, error.fault_of_text()) {
+        (Error::InvalidText { row, .. }, _) => exception(py, "TextError", (message, *row)),
+        (_, Some((fault, row))) => {
+            exception(py, "TextError", (format!("The text in row {row} {fault}."), row, format!("{fault}.")))
+        }
+        (Error::Automaton(_), _) => exception(py, "AutomatonError", (message,)),
+        _ => exception(py, "VocabularyError", (message,)),
     }
 }
 
@@ -62,8 +65,8 @@ type AddedTuple = (String, u32, bool, bool, bool, bool, bool);
 
 #[pyfunction]
 #[pyo3(signature = (tokens, ids, *, profile, lowercase, strip_accents, clean_text, handle_chinese_chars, unk_token,
-    continuing_subword_prefix, max_input_chars_per_word, pretokenize, unknown, added_tokens, prefix_ids, suffix_ids,
-    metadata, sample=None))]
+    continuing_subword_prefix, max_input_chars_per_word, pretokenize, unknown, backward, segmentation, unknown_cost,
+    added_tokens, prefix_ids, suffix_ids, metadata, sample=None))]
 #[allow(clippy::too_many_arguments)]
 fn compile(
     py: Python<'_>,
@@ -79,6 +82,9 @@ fn compile(
     max_input_chars_per_word: u32,
     pretokenize: bool,
     unknown: &str,
+    backward: bool,
+    segmentation: &str,
+    unknown_cost: u32,
     added_tokens: Vec<AddedTuple>,
     prefix_ids: Vec<u32>,
     suffix_ids: Vec<u32>,
@@ -100,6 +106,9 @@ fn compile(
         max_input_chars_per_word,
         pretokenize,
         unknown: Unknown::named(unknown).map_err(|error| kernel_error(py, error))?,
+        backward,
+        segmentation: Segmentation::named(segmentation).map_err(|error| kernel_error(py, error))?,
+        unknown_cost,
     };
     let added_tokens = added_tokens
         .into_iter()

@@ -6,9 +6,11 @@ use crate::code_points::CodePoints;
 use crate::double_array::{Codes, Packed, Unit};
 use crate::error::Error;
 use crate::format::{AlignedBytes, Layout, Section};
-use crate::options::{AddedToken, MOST_CHARS_PER_WORD, Profile};
+use crate::matching::Matching;
+use crate::options::{AddedToken, MOST_CHARS_PER_WORD, Profile, Unknown};
 use crate::several;
 use crate::tokens::TokenList;
+use crate::unknown::byte_tokens;
 use crate::validate::validate_units;
 use crate::word_table::{Shape, WordTable};
 use bytemuck::{AnyBitPattern, Pod, Zeroable};
@@ -36,15 +38,20 @@ pub struct Parameters {
     pub nodes: u32,
     /// Code of the profile.
     pub profile: u32,
-    /// 1 where text is not split into words and unknown characters are tokens, otherwise 0.
+    /// How words or stretches of text are matched, see [`Matching`]; 0 where that is BERT's way.
     pub stretches: u32,
 }
 
 impl Parameters {
-    /// Whether text is not split into words: all that lies between added tokens is one stretch.
+    /// Whether words, or all that lies between added tokens, are matched as stretches of text, without a lookup.
     #[inline(always)]
     pub fn has_stretches(&self) -> bool {
         self.stretches != 0
+    }
+
+    /// How that is done; None where it is not, or in no known way.
+    pub fn matching(&self) -> Option<Matching> {
+        Matching::from_bits(self.stretches)
     }
 }
 
@@ -85,6 +92,8 @@ pub struct Tables<'a> {
     pub blocks: &'a BlockTables,
     /// What is found before words are.
     pub added: &'a AddedTokens,
+    /// The ids of the tokens of bytes, where these stand for unknown characters; otherwise empty.
+    pub byte_tokens: &'a [u32],
 }
 
 enum Storage {
@@ -98,6 +107,7 @@ pub struct Automaton {
     layout: Layout,
     blocks: BlockTables,
     added: AddedTokens,
+    byte_tokens: Vec<u32>,
 }
 
 impl Automaton {
@@ -132,7 +142,9 @@ impl Automaton {
         let added =
             AddedTokens::new(&added_tokens, parameters, code_points).map_err(|fault| damaged(fault.to_string()))?;
         let blocks = BlockTables::new(code_points, added.first_bytes());
-        Ok(Automaton { layout, blocks, added, storage })
+        let unknown = parameters.matching().map_or(Unknown::Word, |matching| matching.unknown);
+        let byte_tokens = byte_tokens(&parts.tokens().map_err(damaged)?, unknown);
+        Ok(Automaton { layout, blocks, added, byte_tokens, storage })
     }
 
     fn parts(&self) -> Parts<'_> {
@@ -171,6 +183,12 @@ impl Automaton {
         ]
     }
 
+    /// Whether there are texts that it refuses, beside those that are not UTF-8.
+    pub fn refuses_text(&self) -> bool {
+        let matching = self.tables().parameters.matching();
+        matching.is_some_and(|matching| matching.unknown == Unknown::Error || matching.is_of_whole())
+    }
+
     /// Id of the unknown token.
     pub fn unk_id(&self) -> u32 {
         self.tables().parameters.unk_id
@@ -179,7 +197,8 @@ impl Automaton {
     /// The tables.
     pub fn tables(&self) -> Tables<'_> {
         let parts = self.parts();
-        parts.tables(&self.blocks, &self.added).expect("checked when the automaton was opened")
+        let tables = parts.tables(&self.blocks, &self.added).expect("checked when the automaton was opened");
+        Tables { byte_tokens: &self.byte_tokens, ..tables }
     }
 
     /// The text that was stored beside.
@@ -282,6 +301,7 @@ impl<'a> Parts<'a> {
             parameters,
             blocks,
             added,
+            byte_tokens: &[],
         })
     }
 
@@ -336,7 +356,8 @@ impl<'a> Parts<'a> {
         std::str::from_utf8(self.slice(Section::Metadata)?).map_err(|_| "the metadata is not UTF-8")?;
         self.tokens()?.validate()?;
         self.validate_ids(parameters)?;
-        if parameters.max_input_chars_per_word > MOST_CHARS_PER_WORD || parameters.stretches > 1 {
+        let known = !parameters.has_stretches() || parameters.matching().is_some();
+        if parameters.max_input_chars_per_word > MOST_CHARS_PER_WORD || !known {
             return Err("its word limit is too large, or its way to split text is not known".into());
         }
         let slots = self.slice(Section::WordSlots)?;

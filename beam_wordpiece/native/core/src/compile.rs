@@ -7,13 +7,17 @@ use crate::double_array::{DoubleArray, Packed};
 use crate::error::Error;
 use crate::failure::{Failure, UNKNOWN_CHARACTER};
 use crate::format::{self, Section};
-use crate::options::{AddedToken, MOST_CHARS_PER_WORD, Options, Unknown, Vocabulary};
+use crate::matching::Matching;
+use crate::options::{AddedToken, MOST_CHARS_PER_WORD, MOST_UNKNOWN_COST, Options, Segmentation, Unknown, Vocabulary};
 use crate::profile::Tables;
 use crate::sample::{Counts, Words};
 use crate::trie::Trie;
+use crate::unknown::byte_token;
 use crate::utf8;
 use crate::word_table::ID_LIMIT;
 use bytemuck::cast_slice;
+use std::borrow::Cow;
+use std::collections::HashSet;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Compile a vocabulary. The same vocabulary gives the same bytes.
@@ -29,9 +33,10 @@ pub fn compile_with_sample<'t>(
     vocabulary: &Vocabulary,
     texts: impl Iterator<Item = Option<&'t [u8]>>,
 ) -> Result<Vec<u8>, Error> {
-    if !vocabulary.options.pretokenize {
+    if Matching::of(&vocabulary.options).is_some() {
         return Err(Error::Vocabulary(
-            "a sample is about words, and with pretokenize=False text is not split into any; leave the sample out"
+            "a sample is about words that are looked up whole, which there are with pretokenize=True, unknown=\"word\" and \
+             segmentation=\"greedy\" only; leave the sample out"
                 .into(),
         ));
     }
@@ -59,15 +64,22 @@ impl<'a> Compiled<'a> {
         let unk_id = check(vocabulary)?;
         let tables = Tables::of(options.profile);
         let reach = Reach { tables, options };
-        let trie = Trie::build(&vocabulary.tokens, &options.continuing_subword_prefix, |text| reach.word(text));
+        let backward = |(token, id): &(String, u32)| (token.chars().rev().collect(), *id);
+        let tokens: Cow<'_, [(String, u32)]> = match options.backward {
+            true => vocabulary.tokens.iter().map(backward).collect(),
+            false => Cow::Borrowed(&vocabulary.tokens),
+        };
+        let trie = Trie::build(&tokens, &options.continuing_subword_prefix, |text| reach.word(text));
+        let has_words = Matching::of(options).is_none();
+        let unknown = if has_words { Unknown::Word } else { Unknown::Character };
         Ok(Compiled {
             vocabulary,
             unk_id,
             code_points: CodePointsBuf::build(tables, options),
-            array: DoubleArray::build(&trie, &Failure::build(&trie, options.unknown)),
+            array: DoubleArray::build(&trie, &Failure::build(&trie, unknown)),
             nodes: trie.len(),
             list: list_tokens(&vocabulary.tokens)?,
-            whole_words: if options.pretokenize { reach.whole_words(&vocabulary.tokens) } else { vec![] },
+            whole_words: if has_words { reach.whole_words(&vocabulary.tokens) } else { vec![] },
         })
     }
 
@@ -80,7 +92,7 @@ impl<'a> Compiled<'a> {
             long_words: words.long.shape,
             unk_id: *unk_id,
             // In a stretch of text no word is too long, so that marks are always put in order.
-            max_input_chars_per_word: if options.pretokenize {
+            max_input_chars_per_word: if options.unknown == Unknown::Word {
                 options.max_input_chars_per_word
             } else {
                 MOST_CHARS_PER_WORD
@@ -90,7 +102,7 @@ impl<'a> Compiled<'a> {
             split_hangul: u32::from(options.strip_accents),
             nodes: *nodes as u32,
             profile: options.profile.code(),
-            stretches: u32::from(!options.pretokenize),
+            stretches: Matching::of(options).map_or(0, Matching::to_bits),
         };
         AddedTokens::new(&vocabulary.added_tokens, &parameters, code_points.view())?;
         let (added, added_bytes) = list_added(&vocabulary.added_tokens);
@@ -128,7 +140,7 @@ fn check(vocabulary: &Vocabulary) -> Result<u32, Error> {
     check_splitting(vocabulary)?;
     let ids = vocabulary.tokens.iter().map(|(token, id)| (token, *id));
     let added = vocabulary.added_tokens.iter().map(|token| (&token.content, token.id));
-    let most = if vocabulary.options.unknown == Unknown::Character { UNKNOWN_CHARACTER } else { Packed::LIMIT };
+    let most = if Matching::of(&vocabulary.options).is_some() { UNKNOWN_CHARACTER } else { Packed::LIMIT };
     if let Some((token, id)) = ids.chain(added).find(|&(_, id)| id >= most) {
         return refuse(format!("token {token:?} has id {id}; ids have to be below {most}"));
     }
@@ -147,13 +159,29 @@ fn check(vocabulary: &Vocabulary) -> Result<u32, Error> {
 
 /// Refuse ways to split text that there are not, and added tokens that have no meaning with them.
 fn check_splitting(vocabulary: &Vocabulary) -> Result<(), Error> {
-    let Options { pretokenize, unknown, .. } = vocabulary.options;
-    if pretokenize != (unknown == Unknown::Word) {
-        return Err(Error::Vocabulary(
-            "there are pretokenize=True with unknown=\"word\", and pretokenize=False with unknown=\"character\"; \
-             give one of these pairs"
-                .into(),
-        ));
+    let Options { pretokenize, unknown, backward, segmentation, unknown_cost, .. } = vocabulary.options;
+    let has_indicator = !vocabulary.options.continuing_subword_prefix.is_empty();
+    let refuse = |message: &str| Err(Error::Vocabulary(message.into()));
+    if !pretokenize && unknown == Unknown::Word {
+        return refuse(
+            "pretokenize=False has no words, so unknown=\"word\" has no meaning with it; give another value",
+        );
+    }
+    if backward && (unknown == Unknown::Word || segmentation == Segmentation::Fewest || has_indicator) {
+        return refuse(
+            "backward=True goes with continuing_subword_prefix=\"\", segmentation=\"greedy\" and another value of unknown \
+             than \"word\" only",
+        );
+    }
+    if !(1..=MOST_UNKNOWN_COST).contains(&unknown_cost) {
+        return refuse(&format!("unknown_cost is {unknown_cost}; it has to be from 1 to {MOST_UNKNOWN_COST}"));
+    }
+    let byte_tokens: HashSet<String> = (0..=u8::MAX).map(byte_token).collect();
+    if unknown == Unknown::Byte && !vocabulary.tokens.iter().any(|(token, _)| byte_tokens.contains(token)) {
+        return refuse(
+            "the vocabulary has none of the tokens <0x00> to <0xFF>, which unknown=\"byte\" is about; add them, or give \
+             another value",
+        );
     }
     match vocabulary.added_tokens.iter().find(|token| !pretokenize && (token.lstrip || token.rstrip)) {
         None => Ok(()),
@@ -266,10 +294,16 @@ fn fingerprint(vocabulary: &Vocabulary, unk_id: u32) -> [u8; 16] {
         text(&format!("{} {}", token.id, flags(&AddedToken { special: false, ..token.clone() })));
     }
     let switches = [options.lowercase, options.strip_accents, options.clean_text, options.handle_chinese_chars];
-    if options.pretokenize {
-        text(&format!("{switches:?} {unk_id} {}", options.max_input_chars_per_word));
-    } else {
-        text(&format!("{switches:?} {unk_id} not split, unknown characters"));
+    let split = if options.pretokenize { "" } else { " not split" };
+    match Matching::of(options) {
+        None => text(&format!("{switches:?} {unk_id} {}", options.max_input_chars_per_word)),
+        Some(Matching::CHARACTERS) if !options.pretokenize => {
+            text(&format!("{switches:?} {unk_id} not split, unknown characters"));
+        }
+        Some(matching) => {
+            let limit = if options.unknown == Unknown::Word { options.max_input_chars_per_word } else { 0 };
+            text(&format!("{switches:?} {unk_id}{split} {limit} {}", matching.to_bits()));
+        }
     }
     text(&format!("{:?} {:?}", vocabulary.prefix_ids, vocabulary.suffix_ids));
     hash.digest128().to_be_bytes()

@@ -5,14 +5,17 @@ use crate::chunk::Chunk;
 use crate::document::Document;
 use crate::error::Error;
 use crate::lookup::Lookup;
+use crate::matching::Matching;
 use crate::merge::{MARGIN, merge};
 use crate::normalizer::{Stop, finish, normalize};
 use crate::offsets::{NOWHERE, Offsets};
+use crate::options::Unknown;
 use crate::sample::Counts;
 use crate::simd::{Level, Simd};
 use crate::stretch::Stretch;
 use crate::utf8;
 use crate::walk::Pieces;
+use crate::whole::Whole;
 
 /// How texts are encoded.
 #[derive(Debug, Clone, Copy)]
@@ -65,12 +68,22 @@ pub struct Workspace {
     document: Document,
     /// Words are counted, in what is here.
     pub(crate) counts: Option<Counts>,
+    whole: Whole,
+    /// Rows that had ended before the call.
+    rows_before: usize,
+    /// What is wrong with a text, once that is known.
+    fault: Option<Error>,
 }
 
 impl Workspace {
     /// Buffers that count the words on the way.
     pub(crate) fn counting() -> Workspace {
         Workspace { counts: Some(Counts::default()), ..Workspace::default() }
+    }
+
+    /// Stop where something is wrong with a text.
+    fn check(&mut self) -> Result<(), Error> {
+        self.fault.take().map_or(Ok(()), Err)
     }
 }
 
@@ -119,7 +132,8 @@ pub fn encode_parts<'t>(
     out: &mut Encoded,
 ) -> Result<(), Error> {
     let (prefix, suffix) = if options.add_special_tokens { automaton.template() } else { (&[][..], &[][..]) };
-    let job = Job { automaton, tables: automaton.tables(), prefix, suffix, strict: options.strict };
+    let tables = automaton.tables();
+    let job = Job { automaton, tables, matching: tables.parameters.matching(), prefix, suffix, strict: options.strict };
     match options.level {
         Level::Portable(simd) => job.run(simd, parts, document, workspace, out),
         #[cfg(target_arch = "x86_64")]
@@ -132,6 +146,8 @@ pub fn encode_parts<'t>(
 struct Job<'a> {
     automaton: &'a Automaton,
     tables: Tables<'a>,
+    /// Where words or all that lies between added tokens are stretches.
+    matching: Option<Matching>,
     prefix: &'a [u32],
     suffix: &'a [u32],
     strict: bool,
@@ -152,7 +168,9 @@ impl Job<'_> {
             out.offsets.resume(origins.words);
         }
         workspace.row_ends.clear();
+        (workspace.rows_before, workspace.fault) = (out.ends.len(), None);
         for (row, part) in parts.enumerate() {
+            workspace.check()?;
             // One that is not there yet stays so; another one ends with nothing more.
             let rest: Option<&[u8]> = (part.ends && document.begun).then_some(&[]);
             if let Some(text) = part.text.or(rest) {
@@ -172,7 +190,7 @@ impl Job<'_> {
                 }
                 document.clear();
             }
-            if self.tables.parameters.has_stretches() && !part.ends {
+            if self.matching.is_some() && !part.ends {
                 // Tokens leave an open stretch too, and they are this row's.
                 self.flush(simd, document, workspace, out);
                 out.ends.push(out.ids.len() as u64);
@@ -184,6 +202,7 @@ impl Job<'_> {
             }
         }
         self.flush(simd, document, workspace, out);
+        workspace.check()?;
         document.word.clear();
         document.word.extend_from_slice(workspace.chunk.open_word());
         if let Some(origins) = &mut document.exact.origins {
@@ -324,15 +343,44 @@ impl Job<'_> {
     }
 
     /// Match the complete words of the chunk and append their ids.
-    #[inline(never)]
+    #[inline(always)]
     fn flush<S: Simd>(&self, simd: S, document: &mut Document, workspace: &mut Workspace, out: &mut Encoded) {
+        match &self.matching {
+            None => self.flush_words(simd, workspace, out),
+            Some(matching) => self.flush_stretches(matching, document, workspace, out),
+        }
+    }
+
+    /// The same where words or all that lies between added tokens are stretches.
+    #[inline(never)]
+    fn flush_stretches(
+        &self,
+        matching: &Matching,
+        document: &mut Document,
+        workspace: &mut Workspace,
+        out: &mut Encoded,
+    ) {
+        let Workspace { chunk, row_ends, whole, rows_before, fault, .. } = workspace;
+        chunk.end_isolated();
+        let undecided = document.stretch.run_chunk(&self.tables, matching, chunk, row_ends, whole, out);
+        row_ends.clear();
+        match undecided {
+            // One that is too long is unknown.
+            Ok(_) if matching.unknown == Unknown::Word => chunk.carry_open_word(self.longest_word()),
+            Ok(undecided) => chunk.carry(undecided),
+            Err(found) => {
+                // The call fails, and what is there of the text is of no use.
+                fault.get_or_insert_with(|| found.in_row(out.ends.len() - *rows_before));
+                document.stretch = Stretch::default();
+                chunk.clear();
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn flush_words<S: Simd>(&self, simd: S, workspace: &mut Workspace, out: &mut Encoded) {
         let Workspace { chunk, lookup, pieces, row_ends, counts, .. } = workspace;
         chunk.end_isolated();
-        if self.tables.parameters.has_stretches() {
-            let undecided = document.stretch.run_chunk(&self.tables, chunk, row_ends, out);
-            row_ends.clear();
-            return chunk.carry(undecided);
-        }
         // The ids will be written there; until then the lines are on their way.
         out.ids.reserve(2 * chunk.words() + MARGIN);
         let room: &[u8] = bytemuck::cast_slice(&out.ids);
@@ -359,7 +407,11 @@ impl Job<'_> {
         if !chunk.origins.is_empty() {
             out.offsets.add(&self.tables, &self.automaton.tokens(), chunk, pieces);
         }
-        // Four bytes a character at most: so many bytes have more characters than a word may.
-        chunk.carry_open_word(4 * self.tables.parameters.max_input_chars_per_word as usize);
+        chunk.carry_open_word(self.longest_word());
+    }
+
+    /// Four bytes a character at most: so many bytes have more characters than a word may.
+    fn longest_word(&self) -> usize {
+        4 * self.tables.parameters.max_input_chars_per_word as usize
     }
 }

@@ -4,7 +4,7 @@
 //! again and again, until what is left is a string on the trie below `r#`; `f(v)` is the node of that rest.
 //!
 //! Where this gets stuck, no token begins with the last character of the string. What then happens is the policy for
-//! what is unknown. If the word is, `f(v)` is NONE. If the character is, that is popped as [`UNKNOWN_CHARACTER`] and
+//! what is unknown. If the word is, `f(v)` is NONE. Otherwise the character is, which is popped as [`UNKNOWN_CHARACTER`] and
 //! `f(v)` is `r#`, so that only the roots are without a link.
 
 use crate::double_array::Packed;
@@ -101,7 +101,7 @@ impl Failure {
             popped.extend(self.lists.tokens(self.pops[z as usize]));
             z = self.link[z as usize];
         }
-        if unknown == Unknown::Character {
+        if unknown != Unknown::Word {
             popped.push(UNKNOWN_CHARACTER);
             self.link[v as usize] = trie.suffix_root;
             self.pops[v as usize] = self.extend(self.pops[u as usize], &popped);

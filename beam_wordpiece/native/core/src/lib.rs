@@ -10,7 +10,8 @@
 //! - the file: `format`, and `automaton` with `tokens` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
 //!   `search`, `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`, `walk_log`, `repeats`),
-//!   `merge`; `encoder` runs them; where text is not split into words, `stretch` takes the place of the last three
+//!   `merge`; `encoder` runs them; where words or all of a text are stretches (`matching`), `stretch` takes the place of the
+//!   last three, with `unknown`, and `whole` and `fewest` for what needs the end first
 //! - levels of vector instructions: `simd`
 
 pub mod added;
@@ -27,9 +28,11 @@ pub mod encoder;
 pub mod error;
 pub mod exact;
 pub mod failure;
+pub mod fewest;
 pub mod format;
 pub mod lookup;
 pub mod lookup_lanes;
+pub mod matching;
 pub mod merge;
 pub mod mixed;
 pub mod normalizer;
@@ -46,10 +49,12 @@ pub mod state;
 pub mod stretch;
 pub mod tokens;
 pub mod trie;
+pub mod unknown;
 pub mod utf8;
 pub mod validate;
 pub mod walk;
 pub mod walk_lanes;
 pub mod walk_log;
+pub mod whole;
 pub mod wide;
 pub mod word_table;

@@ -56,6 +56,12 @@ impl Offsets {
         }
     }
 
+    /// Add an id of the word in hand that stands at these characters of the text.
+    pub fn range(&mut self, range: [u64; 2]) {
+        self.ranges.push(range);
+        self.words.push(self.next_word);
+    }
+
     /// All ids of a word are there; those of the template are of none.
     #[inline(always)]
     pub fn end_word(&mut self) {

@@ -38,28 +38,73 @@ impl Profile {
     }
 }
 
-/// What is unknown where no token is found.
+/// What is unknown where no token is found, and what stands for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     /// The whole word, as in BERT.
     Word,
     /// The character that begins no token where it stands.
     Character,
+    /// All such characters of a word or stretch that stand side by side, together.
+    Run,
+    /// The character, for which the tokens of its bytes stand where the vocabulary has them all (`<0x00>` to `<0xFF>`).
+    Byte,
+    /// The character, and it is an error.
+    Error,
 }
 
 impl Unknown {
+    /// All of them, with their names.
+    const NAMED: [(&'static str, Unknown); 5] = [
+        ("word", Unknown::Word),
+        ("character", Unknown::Character),
+        ("run", Unknown::Run),
+        ("byte", Unknown::Byte),
+        ("error", Unknown::Error),
+    ];
+
     /// What has this name.
     pub fn named(name: &str) -> Result<Unknown, Error> {
-        match name {
-            "word" => Ok(Unknown::Word),
-            "character" => Ok(Unknown::Character),
-            _ => Err(Error::Vocabulary(format!("unknown is {name:?}; it has to be \"word\" or \"character\""))),
-        }
+        named(name, "unknown", &Unknown::NAMED)
     }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Unknown::NAMED.iter().find(|(_, unknown)| *unknown == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// Which of the ways to split a word or a stretch is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Segmentation {
+    /// The longest token, again and again: MaxMatch.
+    Greedy,
+    /// One with the fewest tokens.
+    Fewest,
+}
+
+impl Segmentation {
+    const NAMED: [(&'static str, Segmentation); 2] =
+        [("greedy", Segmentation::Greedy), ("fewest", Segmentation::Fewest)];
+
+    /// What has this name.
+    pub fn named(name: &str) -> Result<Segmentation, Error> {
+        named(name, "segmentation", &Segmentation::NAMED)
+    }
+}
+
+/// The value of an option that has this name.
+fn named<T: Copy>(name: &str, option: &str, values: &[(&str, T)]) -> Result<T, Error> {
+    let names: Vec<String> = values.iter().map(|(name, _)| format!("{name:?}")).collect();
+    let found = values.iter().find(|(other, _)| *other == name).map(|&(_, value)| value);
+    found.ok_or_else(|| Error::Vocabulary(format!("{option} is {name:?}; it has to be one of {}", names.join(", "))))
 }
 
 /// `max_input_chars_per_word` is at most this, so that positions in a chunk fit 32 bits.
 pub const MOST_CHARS_PER_WORD: u32 = 1 << 24;
+
+/// `unknown_cost` is at most this: 16 bits.
+pub const MOST_UNKNOWN_COST: u32 = (1 << 16) - 1;
 
 /// The options of BertNormalizer and WordPiece, resolved (nothing follows something else any more).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +127,14 @@ pub struct Options {
     pub max_input_chars_per_word: u32,
     /// Split text into words first. Otherwise all text between added tokens is matched as it is, white space included.
     pub pretokenize: bool,
-    /// What is unknown: [`Unknown::Word`] where text is split into words, [`Unknown::Character`] where it is not.
+    /// What is unknown; with [`Unknown::Word`] text has to be split into words.
     pub unknown: Unknown,
+    /// Match from the end: the longest suffix, again and again. Only with an empty suffix indicator.
+    pub backward: bool,
+    /// Which split is taken.
+    pub segmentation: Segmentation,
+    /// So many tokens an unknown character counts as, where the fewest are wanted: 1 to [`MOST_UNKNOWN_COST`].
+    pub unknown_cost: u32,
 }
 
 /// A token that is found in the text before words are.

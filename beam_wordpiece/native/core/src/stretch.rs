@@ -1,5 +1,6 @@
 //! Text that is not split into words, white space and all: the matching loop of the paper (Algorithm 1) over a stretch
-//! of it, from one added token to the next, which may come in parts.
+//! of it, from one added token to the next, which may come in parts. Words are stretches too, where it is not the whole word
+//! that is unknown.
 //!
 //! A token leaves as soon as nothing that may follow can make it longer. So what is undecided is the string of a node of
 //! the trie that has children: the beginning of a longer token. It is walked again when the next part has come.
@@ -9,9 +10,12 @@ use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::double_array::{Packed, ROOT_UNIT, Unit};
 use crate::encoder::Encoded;
 use crate::failure::UNKNOWN_CHARACTER;
+use crate::matching::Matching;
 use crate::trie::NONE;
+use crate::unknown::{Fault, Run, Sink};
 use crate::utf8;
 use crate::walk::pop;
+use crate::whole::{LONGEST, Whole};
 use std::ops::Range;
 
 /// Bytes of a Hangul syllable.
@@ -25,11 +29,13 @@ pub struct Stretch {
     /// Jamo of the first undecided character, a Hangul syllable, that are decided: 0 to 2. Syllables stay whole in the
     /// text while the trie knows their jamo, and a token may end between these.
     pub jamo: u8,
+    /// Unknown characters that are one token, which was the last to leave or is the next.
+    pub run: Option<Run>,
 }
 
 impl Default for Stretch {
     fn default() -> Stretch {
-        Stretch { at_root: true, jamo: 0 }
+        Stretch { at_root: true, jamo: 0, run: None }
     }
 }
 
@@ -37,8 +43,9 @@ impl Stretch {
     /// Match a part of the stretch: `bytes[part]`, normalized text that begins with what was undecided before. `ended`:
     /// the stretch ends with it, and the next one begins.
     ///
-    /// Every token that is decided is handed to `emit`: its id, and where in `bytes` its characters are. Tokens that share
-    /// the jamo of a syllable have all of it. Gives what is undecided, the end of the part.
+    /// Every token that is decided is handed to `emit`: its id or [`UNKNOWN_CHARACTER`], where in `bytes` its characters
+    /// are, and how many jamo of the first one stand before it. Tokens that share the jamo of a syllable have all of it.
+    /// Gives what is undecided, the end of the part.
     #[inline(always)]
     pub fn run(
         &mut self,
@@ -46,7 +53,7 @@ impl Stretch {
         bytes: &[u8],
         part: Range<usize>,
         ended: bool,
-        emit: impl FnMut(u32, Range<usize>),
+        emit: impl FnMut(u32, Range<usize>, usize),
     ) -> Range<usize> {
         let mut machine = Machine::new(tables, bytes, *self, part.start, emit);
         while machine.at.byte < part.end {
@@ -56,24 +63,28 @@ impl Stretch {
             machine.fail();
         }
         let start = machine.start;
-        *self = if ended { Stretch::default() } else { Stretch { at_root: machine.at_root, jamo: start.jamo as u8 } };
+        let open = Stretch { at_root: machine.at_root, jamo: start.jamo as u8, run: None };
+        *self = if ended { Stretch::default() } else { open };
         start.byte..part.end
     }
 
     /// Match the complete stretches of a chunk, and append their ids and those of the tokens that were found already.
-    /// `text_ends` has the number of words before the end of each text. Gives what is undecided of the open stretch.
+    /// `text_ends` has the number of words before the end of each text. Gives what is undecided of the open stretch. After
+    /// a fault, which is one of the text that has not ended, nothing here is of use.
     pub fn run_chunk(
         &mut self,
         tables: &Tables<'_>,
+        matching: &Matching,
         chunk: &Chunk,
         text_ends: &[u32],
+        whole: &mut Whole,
         out: &mut Encoded,
-    ) -> Option<Range<usize>> {
-        let unk_id = tables.parameters.unk_id;
+    ) -> Result<Option<Range<usize>>, Fault> {
+        let mut sink = Sink::new(tables, chunk, matching.unknown, self.run.take(), out);
         let mut text_ends = text_ends.iter().peekable();
         for word in 0..=chunk.words() {
             while text_ends.next_if(|&&end| end as usize == word).is_some() {
-                out.ends.push(out.ids.len() as u64);
+                sink.end_row();
             }
             let (part, ended) = match (chunk.word(word), chunk.open_range()) {
                 (Some(part), _) => (part, true),
@@ -81,24 +92,38 @@ impl Stretch {
                 (None, None) => break,
             };
             if let [TOKEN_MARK, id @ ..] = &chunk.bytes[part.clone()] {
-                let id = u32::from_le_bytes(id.try_into().unwrap_or_default());
-                out.unknowns += usize::from(id == unk_id);
-                out.ids.push(id);
-                out.offsets.piece(&chunk.origins, part);
-                out.offsets.end_word();
+                sink.token(u32::from_le_bytes(id.try_into().unwrap_or_default()), part, 0);
+                sink.end_word();
                 continue;
             }
-            let undecided = self.run(tables, &chunk.bytes, part, ended, |id, bytes| {
-                out.unknowns += usize::from(id == unk_id);
-                out.ids.push(id);
-                out.offsets.piece(&chunk.origins, bytes);
-            });
-            if !ended {
-                return Some(undecided);
+            let undecided = if matching.is_of_whole() {
+                if part.len() > LONGEST {
+                    return Err(Fault::TooLong);
+                }
+                if ended {
+                    whole.run(tables, matching, &chunk.bytes, part.clone(), &mut sink);
+                }
+                part
+            } else {
+                self.run(
+                    tables,
+                    &chunk.bytes,
+                    part,
+                    ended,
+                    #[inline(always)]
+                    |token, bytes, jamo| sink.token(token, bytes, jamo),
+                )
+            };
+            if let Some(fault) = sink.fault {
+                return Err(fault);
             }
-            out.offsets.end_word();
+            if !ended {
+                self.run = sink.run;
+                return Ok(Some(undecided));
+            }
+            sink.end_word();
         }
-        None
+        Ok(None)
     }
 }
 
@@ -129,7 +154,7 @@ struct Machine<'a, E> {
     emit: E,
 }
 
-impl<'a, E: FnMut(u32, Range<usize>)> Machine<'a, E> {
+impl<'a, E: FnMut(u32, Range<usize>, usize)> Machine<'a, E> {
     #[inline(always)]
     fn new(tables: &'a Tables<'a>, bytes: &'a [u8], stretch: Stretch, start: usize, emit: E) -> Machine<'a, E> {
         let start = Place { byte: start, jamo: usize::from(stretch.jamo) };
@@ -253,9 +278,8 @@ impl<'a, E: FnMut(u32, Range<usize>)> Machine<'a, E> {
     /// Let a token go that begins at the start and ends here.
     #[inline(always)]
     fn put(&mut self, token: u32, end: Place) {
-        let id = if token == UNKNOWN_CHARACTER { self.tables.parameters.unk_id } else { token };
         let last = if end.jamo == 0 { end.byte } else { end.byte + SYLLABLE };
-        (self.emit)(id, self.start.byte..last);
+        (self.emit)(token, self.start.byte..last, self.start.jamo);
         self.start = end;
         self.at_root = false;
     }

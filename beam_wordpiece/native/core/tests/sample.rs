@@ -6,7 +6,7 @@ use wordpiece::automaton::Automaton;
 use wordpiece::compile::{compile, compile_with_sample};
 use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode};
 use wordpiece::format::{self, Layout, Section};
-use wordpiece::options::{AddedToken, Options, Profile, Unknown, Vocabulary};
+use wordpiece::options::{AddedToken, Options, Profile, Segmentation, Unknown, Vocabulary};
 use wordpiece::simd::Level;
 
 fn vocabulary(tokens: impl IntoIterator<Item = String>, switches: [bool; 4], limit: u32) -> Vocabulary {
@@ -41,6 +41,9 @@ fn vocabulary(tokens: impl IntoIterator<Item = String>, switches: [bool; 4], lim
             max_input_chars_per_word: limit,
             pretokenize: true,
             unknown: Unknown::Word,
+            backward: false,
+            segmentation: Segmentation::Greedy,
+            unknown_cost: 1,
         },
         metadata: String::new(),
     }

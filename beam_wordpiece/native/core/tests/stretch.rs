@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use wordpiece::automaton::Automaton;
 use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode};
+use wordpiece::failure::UNKNOWN_CHARACTER;
 use wordpiece::options::{Options, Unknown, Vocabulary};
 use wordpiece::simd::{Level, portable::Portable};
 use wordpiece::stretch::Stretch;
@@ -59,7 +60,10 @@ fn in_parts(automaton: &Automaton, parts: &[&str], undecided: impl Fn(&str, bool
     let (mut stretch, mut held, mut before, mut found) = (Stretch::default(), String::new(), 0, Vec::new());
     for (i, part) in parts.iter().enumerate() {
         held += part;
-        let emit = |id, range: Range<usize>| found.push((id, range.start + before..range.end + before));
+        let emit = |token, range: Range<usize>, _| {
+            let id = if token == UNKNOWN_CHARACTER { 0 } else { token };
+            found.push((id, range.start + before..range.end + before));
+        };
         let ended = i + 1 == parts.len();
         let rest = stretch.run(&automaton.tables(), held.as_bytes(), 0..held.len(), ended, emit);
         assert_eq!(rest.end, held.len());

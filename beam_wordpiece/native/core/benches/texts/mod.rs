@@ -3,7 +3,7 @@
 use wordpiece::automaton::Automaton;
 use wordpiece::compile::compile;
 use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode};
-use wordpiece::options::{Options, Profile, Unknown, Vocabulary};
+use wordpiece::options::{Options, Profile, Segmentation, Unknown, Vocabulary};
 use wordpiece::simd::Level;
 
 /// Pseudo-random numbers (SplitMix64).
@@ -92,6 +92,9 @@ impl Language {
             max_input_chars_per_word: 100,
             pretokenize: true,
             unknown: Unknown::Word,
+            backward: false,
+            segmentation: Segmentation::Greedy,
+            unknown_cost: 1,
         };
         let tokens = tokens.into_iter().zip(0..).collect();
         Vocabulary {

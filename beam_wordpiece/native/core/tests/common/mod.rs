@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use wordpiece::automaton::Automaton;
 use wordpiece::compile::compile;
-use wordpiece::options::{AddedToken, Options, Profile, Unknown, Vocabulary};
+use wordpiece::options::{AddedToken, Options, Profile, Segmentation, Unknown, Vocabulary};
 
 pub fn options(switches: [bool; 4], indicator: &str, limit: u32) -> Options {
     let [lowercase, strip_accents, clean_text, handle_chinese_chars] = switches;
@@ -18,6 +18,9 @@ pub fn options(switches: [bool; 4], indicator: &str, limit: u32) -> Options {
         max_input_chars_per_word: limit,
         pretokenize: true,
         unknown: Unknown::Word,
+        backward: false,
+        segmentation: Segmentation::Greedy,
+        unknown_cost: 1,
     }
 }
 
