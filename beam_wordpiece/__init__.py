@@ -16,9 +16,11 @@ from beam_wordpiece.errors import (
     VocabularyWarning,
     WordPieceError,
 )
+from beam_wordpiece.normal_form import NormalForm
 from beam_wordpiece.stream import Stream
 from beam_wordpiece.tokenizer import Counts, Encoding, Tokenizer
 from beam_wordpiece.vocab import AddedToken, Options, Vocabulary, load_vocabulary
+from beam_wordpiece.vocab_writer import save_vocabulary
 
 if TYPE_CHECKING:
     from beam_wordpiece.chunks.transforms import TokenizeChunks
@@ -35,6 +37,7 @@ __all__ = [
     "DeadLetter",
     "Encoding",
     "InputError",
+    "NormalForm",
     "Options",
     "Stream",
     "TextError",
@@ -50,6 +53,7 @@ __all__ = [
     "VocabularyWarning",
     "WordPieceError",
     "load_vocabulary",
+    "save_vocabulary",
 ]
 
 # Beam is imported only when one of these is asked for: tokenizing does without it.

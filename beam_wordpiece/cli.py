@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.config import FileSettings, add_option_flags, option_values
+from beam_wordpiece.convert import CONVERT_EXAMPLES, add_convert_flags, convert
 from beam_wordpiece.errors import ConfigError, TextError, VocabularyWarning, WordPieceError
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
 from beam_wordpiece.settings import ERRORS
@@ -38,6 +39,7 @@ examples:
   beam-wordpiece encode --automaton bert.bwp "Hello there"  how a text is tokenized
   beam-wordpiece trace bert.bwp "Hello there"               the steps of the automaton, one by one
   beam-wordpiece draw vocab.txt -o trie.svg                 a picture of a small automaton
+  beam-wordpiece convert vocab.txt -o normal.json           the vocabulary with markers before words, not within
 
 `beam-wordpiece COMMAND --help` says more about each command. Whole files, Parquet or text, also documents that come in
 pieces, are for the pipeline: `python -m pipelines.tokenize_parquet --help`, in a clone of the project.
@@ -113,6 +115,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_encode(commands)
     add_trace_flags(_add_command(commands, "trace", "show the steps of the matching loop", TRACE_EXAMPLES, trace))
     add_draw_flags(_add_command(commands, "draw", "draw the trie of a vocabulary", DRAW_EXAMPLES, draw))
+    add_convert_flags(
+        _add_command(commands, "convert", "write a vocabulary in the normal form, or back", CONVERT_EXAMPLES, convert)
+    )
     return parser
 
 

@@ -14,7 +14,7 @@ LAYERS: list[set[str]] = [
     {"checks", "files", "terminal"},
     {"settings", "config"},
     {"bpe", "json_file", "normal_form", "normal_form_json"},
-    {"vocab_types", "tokenizer_json", "tokenizer_folder", "vocab", "vocab_writer"},
+    {"vocab_types", "tokenizer_json", "tokenizer_folder", "vocab", "vocab_writer", "convert"},
     {"arrow_text"},
     {"automaton"},
     {"tokenizer"},

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tokenizers import Encoding, Tokenizer
 
 import beam_wordpiece as bw
+from beam_wordpiece.cli import main
 from beam_wordpiece.normal_form import NormalForm, can_be_word, normal_form
 from beam_wordpiece.reference import LinMaxMatch, max_match
-from beam_wordpiece.vocab_writer import save_vocabulary
 from tests import oracle, small
 from tests.strategies import TextProblem, WordProblem, text_problems, word_problems
 
@@ -76,7 +76,7 @@ def test_hf_gives_the_same_for_the_converted_file(
 
 def save(vocabulary: bw.Vocabulary, path: Path, marker: str) -> NormalForm:
     form = vocabulary.to_normal_form(marker)
-    save_vocabulary(vocabulary, path, form)
+    bw.save_vocabulary(vocabulary, path, form)
     return form
 
 
@@ -125,7 +125,7 @@ def test_small_vocabulary(tmp_path: Path, marker: str) -> None:
     assert form.tokens["aff"] == vocabulary.tokens["##aff"]
     assert set(form.tokens.values()) == set(vocabulary.tokens.values())
     converted = tmp_path / "normal.json"
-    save_vocabulary(vocabulary, converted, form)
+    bw.save_vocabulary(vocabulary, converted, form)
     assert_same_encodings(source, converted, [*small.TEXTS, "a" * 100, "a" * 101, f"un{marker}un", f"{marker}un"])
     assert bw.Automaton.compile(converted).fingerprint == bw.Automaton.compile(source).fingerprint
 
@@ -190,13 +190,13 @@ def test_a_vocabulary_without_words_has_no_normal_form(tmp_path: Path) -> None:
     with pytest.raises(bw.ConfigError, match='normal form for unknown="word" only'):
         vocabulary.to_normal_form()
     with pytest.raises(bw.ConfigError, match="pretokenize=False cannot be written"):
-        save_vocabulary(vocabulary, tmp_path / "out.json")
+        bw.save_vocabulary(vocabulary, tmp_path / "out.json")
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.txt"])
 def test_the_ordinary_form_is_written_too(tmp_path: Path, name: str) -> None:
     vocabulary = bw.load_vocabulary(small.write(tmp_path / "tokenizer.json", small.document()))
-    save_vocabulary(vocabulary, tmp_path / name)
+    bw.save_vocabulary(vocabulary, tmp_path / name)
     again = bw.load_vocabulary(tmp_path / name)
     assert dataclasses.replace(again, source=vocabulary.source) == vocabulary
 
@@ -204,7 +204,7 @@ def test_the_ordinary_form_is_written_too(tmp_path: Path, name: str) -> None:
 def test_a_vocab_txt_holds_the_normal_form(tmp_path: Path) -> None:
     vocabulary = bw.load_vocabulary(small.write_vocab(tmp_path / "vocab.txt"))
     form = vocabulary.to_normal_form()
-    save_vocabulary(vocabulary, tmp_path / "normal.txt", form)
+    bw.save_vocabulary(vocabulary, tmp_path / "normal.txt", form)
     lines = (tmp_path / "normal.txt").read_text(encoding="utf-8").split("\n")
     assert dict(zip(lines, range(len(form.tokens)), strict=False)) == form.tokens
     assert lines[5:8] == [" un", "aff", "able"]
@@ -227,13 +227,13 @@ def test_what_a_vocab_txt_cannot_hold(tmp_path: Path, tokens: dict[str, int], pr
     vocabulary = dataclasses.replace(vocabulary, tokens=tokens, options=options, added_tokens=())
     path = tmp_path / "out.txt"
     if message is None:
-        save_vocabulary(vocabulary, path, vocabulary.to_normal_form())
+        bw.save_vocabulary(vocabulary, path, vocabulary.to_normal_form())
         message = "cannot stand"
         with pytest.raises(bw.VocabularyError, match=message):
-            save_vocabulary(vocabulary, path)
+            bw.save_vocabulary(vocabulary, path)
         return
     with pytest.raises(bw.VocabularyError, match=message):
-        save_vocabulary(vocabulary, path, vocabulary.to_normal_form())
+        bw.save_vocabulary(vocabulary, path, vocabulary.to_normal_form())
     assert not path.exists()
 
 
@@ -248,14 +248,14 @@ def test_what_a_vocab_txt_cannot_hold(tmp_path: Path, tokens: dict[str, int], pr
 def test_what_cannot_be_written(tmp_path: Path, name: str, marker: str, message: str) -> None:
     vocabulary = bw.load_vocabulary(small.write(tmp_path / "tokenizer.json", small.document()))
     with pytest.raises(bw.ConfigError, match=message):
-        save_vocabulary(vocabulary, tmp_path / name, vocabulary.to_normal_form(marker))
+        bw.save_vocabulary(vocabulary, tmp_path / name, vocabulary.to_normal_form(marker))
 
 
 def test_an_added_token_that_hf_would_number_anew(tmp_path: Path) -> None:
     content = json.loads(oracle.tokenizer_json(["[UNK]", "a"], prefix="", added_tokens=[{"content": "<new>"}]))
     vocabulary = bw.load_vocabulary(small.write(tmp_path / "tokenizer.json", content))
     with pytest.raises(bw.VocabularyError, match=r"the added token '<new>' is not in the vocabulary.*another id"):
-        save_vocabulary(vocabulary, tmp_path / "out.json", vocabulary.to_normal_form())
+        bw.save_vocabulary(vocabulary, tmp_path / "out.json", vocabulary.to_normal_form())
 
 
 Change = Callable[[dict[str, Any]], object]
@@ -278,7 +278,7 @@ Change = Callable[[dict[str, Any]], object]
 def test_a_normal_form_that_was_changed_is_refused(tmp_path: Path, change: Change, message: str) -> None:
     vocabulary = bw.load_vocabulary(small.write(tmp_path / "tokenizer.json", small.document()))
     path = tmp_path / "normal.json"
-    save_vocabulary(vocabulary, path, vocabulary.to_normal_form("▁"))
+    bw.save_vocabulary(vocabulary, path, vocabulary.to_normal_form("▁"))
     content = json.loads(path.read_text(encoding="utf-8"))
     change(content)
     small.write(path, content)
@@ -289,9 +289,27 @@ def test_a_normal_form_that_was_changed_is_refused(tmp_path: Path, change: Chang
 def test_a_normal_form_that_hf_saved_is_read(tmp_path: Path) -> None:
     vocabulary = bw.load_vocabulary(small.write(tmp_path / "tokenizer.json", small.document()))
     path = tmp_path / "normal.json"
-    save_vocabulary(vocabulary, path, vocabulary.to_normal_form("▁"))
+    bw.save_vocabulary(vocabulary, path, vocabulary.to_normal_form("▁"))
     Tokenizer.from_file(str(path)).save(str(path))
     assert dataclasses.replace(bw.load_vocabulary(path), source=vocabulary.source) == vocabulary
+
+
+def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = small.write(tmp_path / "tokenizer.json", small.document())
+    normal, back, lines = (tmp_path / name for name in ("normal.json", "back.json", "normal.txt"))
+    assert main(["convert", str(source), "-o", str(normal), "--marker", "▁", "--lowercase", "false"]) == 0
+    assert f"{normal}: 33 tokens, 21 with '▁' before them" in capsys.readouterr().out
+    assert main(["convert", str(normal), "-o", str(back), "--back"]) == 0
+    vocabulary = bw.load_vocabulary(source, lowercase=False)
+    assert dataclasses.replace(bw.load_vocabulary(back), source=vocabulary.source) == vocabulary
+    assert main(["convert", str(source), "-o", str(lines)]) == 0
+    assert lines.read_text(encoding="utf-8").split("\n")[5:7] == [" un", "aff"]
+    capsys.readouterr()
+    assert main(["convert", str(source), "-o", str(back), "--marker", "a"]) == 2
+    assert "back.json is there already" in capsys.readouterr().err
+    assert main(["convert", str(source), "-o", str(tmp_path / "new.json"), "--marker", "a"]) == 2
+    assert "the marker 'a' cannot be put before words" in capsys.readouterr().err
+    assert not (tmp_path / "new.json").exists()
 
 
 @pytest.mark.parametrize("marker", [" ", "▁"])
@@ -299,7 +317,7 @@ def test_a_normal_form_that_hf_saved_is_read(tmp_path: Path) -> None:
 def test_shared_vocabularies(tmp_path: Path, shared: Path, name: str, marker: str) -> None:
     source, converted = shared / "vocabs" / name / "tokenizer.json", tmp_path / "normal.json"
     vocabulary = bw.load_vocabulary(source)
-    save_vocabulary(vocabulary, converted, vocabulary.to_normal_form(marker))
+    bw.save_vocabulary(vocabulary, converted, vocabulary.to_normal_form(marker))
     assert dataclasses.replace(bw.load_vocabulary(converted), source=str(source)) == vocabulary
     texts = []
     for path in sorted((shared / "corpora").glob("*.parquet")):
