@@ -12,15 +12,12 @@ use crate::document::Document;
 use crate::error::Error;
 use crate::origins::{Found, Origins};
 use crate::stretch::Stretch;
-use crate::unknown::Run;
 use crate::utf8;
 use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 4] = b"BWS\x01";
 const FINGERPRINT: usize = 16;
 const CHECKSUM: usize = 8;
-/// Added to the number of jamo where a run of unknown characters is open.
-const RUN: usize = 4;
 
 /// Writes fields, or reads them into their places: one list of them serves both.
 trait Fields {
@@ -166,7 +163,9 @@ fn fields(of: &mut impl Fields, options: &mut u64, document: &mut Document) -> R
     of.marks(&mut position.marks)?;
     of.text(word)?;
     of.flag(&mut stretch.at_root)?;
-    open_run(of, stretch)?;
+    let mut jamo = usize::from(stretch.jamo);
+    of.place(&mut jamo, 2)?;
+    stretch.jamo = jamo as u8;
     of.text(&mut exact.text)?;
     of.bytes(&mut exact.class)?;
     of.place(&mut exact.search_from, exact.text.len())?;
@@ -185,20 +184,6 @@ fn fields(of: &mut impl Fields, options: &mut u64, document: &mut Document) -> R
         return Err("marks wait in two places".into());
     }
     origins(of, exact.origins.get_or_insert_default(), word, &exact.text)
-}
-
-/// The jamo that are decided, and the run of unknown characters that is open, if one is.
-fn open_run(of: &mut impl Fields, stretch: &mut Stretch) -> Result<(), String> {
-    let mut number = usize::from(stretch.jamo) + if stretch.run.is_some() { RUN } else { 0 };
-    of.place(&mut number, RUN + 2)?;
-    stretch.jamo = (number % RUN) as u8;
-    if number < RUN {
-        return (stretch.jamo < 3).then_some(()).ok_or_else(|| "a syllable has too many jamo".into());
-    }
-    let Run { first, end } = stretch.run.get_or_insert(Run { first: 0, end: 0 });
-    of.count(first)?;
-    of.count(end)?;
-    (*end == 0 || first < end).then_some(()).ok_or_else(|| "a run has no characters".into())
 }
 
 /// What is kept for offsets. `word` and `window`: the texts whose origins are known.
@@ -228,7 +213,9 @@ fn origins(of: &mut impl Fields, origins: &mut Origins, word: &[u8], window: &[u
 /// The state of the open document. `options`: flags of the caller, which come back with it.
 pub fn to_bytes(automaton: &Automaton, mut options: u64, document: &Document) -> Vec<u8> {
     let mut writer = Writer([&MAGIC[..], &automaton.fingerprint()].concat());
-    fields(&mut writer, &mut options, &mut document.clone()).expect("what is there can be written");
+    // What comes of a state that was forged may be none that a document has. It is written as far as it is one, and then
+    // refused when it is read.
+    let _ = fields(&mut writer, &mut options, &mut document.clone());
     let checksum = xxh3_64(&writer.0);
     writer.0.extend_from_slice(&checksum.to_le_bytes());
     writer.0
@@ -265,5 +252,9 @@ fn read(automaton: &Automaton, bytes: &[u8]) -> Result<(Document, u64), String> 
     let (mut document, mut options) = (Document::default(), 0);
     let mut reader = Reader(content);
     fields(&mut reader, &mut options, &mut document)?;
+    if !automaton.tables().parameters.has_stretches() && document.stretch != Stretch::default() {
+        // Nothing else would end the stretch, in this document or another.
+        return Err("it is of text that is not split into words".into());
+    }
     reader.0.is_empty().then_some((document, options)).ok_or_else(|| "something stands behind its end".into())
 }

@@ -176,6 +176,22 @@ fn a_state_that_is_not_whole_is_refused_and_no_other_does_harm() {
 }
 
 #[test]
+fn what_no_document_has_is_written_and_refused() {
+    let automaton = automaton(&vocabulary(vec!["x".into()], options([true; 4], "##", 100), vec![]));
+    let refused = |document: &mut Document| {
+        let bytes = state::to_bytes(&automaton, 0, document);
+        state::from_bytes(&automaton, &bytes).unwrap_err().to_string()
+    };
+    // An open stretch would go on from document to document where nothing but the end of a stretch closes it.
+    let mut in_a_stretch = Document::default();
+    in_a_stretch.stretch.at_root = false;
+    assert!(refused(&mut in_a_stretch).contains("not split into words"));
+    let mut too_long = Document::with_offsets();
+    too_long.exact.origins.as_mut().unwrap().read = u64::MAX;
+    assert!(refused(&mut too_long).contains("cannot be used"));
+}
+
+#[test]
 fn a_state_of_another_automaton_is_refused_by_name() {
     let of = |token: &str| automaton(&vocabulary(vec![token.into()], options([true; 4], "##", 100), vec![]));
     let bytes = state::to_bytes(&of("a"), 0, &Document::default());
