@@ -12,12 +12,15 @@ use crate::document::Document;
 use crate::error::Error;
 use crate::origins::{Found, Origins};
 use crate::stretch::Stretch;
+use crate::unknown::Run;
 use crate::utf8;
 use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 4] = b"BWS\x01";
 const FINGERPRINT: usize = 16;
 const CHECKSUM: usize = 8;
+/// Added to the number of jamo where a run of unknown characters is open.
+const RUN: usize = 4;
 
 /// Writes fields, or reads them into their places: one list of them serves both.
 trait Fields {
@@ -163,9 +166,7 @@ fn fields(of: &mut impl Fields, options: &mut u64, document: &mut Document) -> R
     of.marks(&mut position.marks)?;
     of.text(word)?;
     of.flag(&mut stretch.at_root)?;
-    let mut jamo = usize::from(stretch.jamo);
-    of.place(&mut jamo, 2)?;
-    stretch.jamo = jamo as u8;
+    open_run(of, stretch)?;
     of.text(&mut exact.text)?;
     of.bytes(&mut exact.class)?;
     of.place(&mut exact.search_from, exact.text.len())?;
@@ -184,6 +185,20 @@ fn fields(of: &mut impl Fields, options: &mut u64, document: &mut Document) -> R
         return Err("marks wait in two places".into());
     }
     origins(of, exact.origins.get_or_insert_default(), word, &exact.text)
+}
+
+/// The jamo that are decided, and the run of unknown characters that is open, if one is.
+fn open_run(of: &mut impl Fields, stretch: &mut Stretch) -> Result<(), String> {
+    let mut number = usize::from(stretch.jamo) + if stretch.run.is_some() { RUN } else { 0 };
+    of.place(&mut number, RUN + 2)?;
+    stretch.jamo = (number % RUN) as u8;
+    if number < RUN {
+        return (stretch.jamo < 3).then_some(()).ok_or_else(|| "a syllable has too many jamo".into());
+    }
+    let Run { first, end } = stretch.run.get_or_insert(Run { first: 0, end: 0 });
+    of.count(first)?;
+    of.count(end)?;
+    (*end == 0 || first < end).then_some(()).ok_or_else(|| "a run has no characters".into())
 }
 
 /// What is kept for offsets. `word` and `window`: the texts whose origins are known.
