@@ -1,8 +1,7 @@
-"""Other ways to split on the same automaton: what unknown characters become, matching from the end, fewest tokens."""
+"""Other ways to split on the same automaton: matching from the end, and into the fewest tokens."""
 
-import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
 
 import beam_wordpiece as bw
-from beam_wordpiece.reference import (
-    UNKNOWN_CHARACTER,
-    StretchMatch,
-    backward_max_match,
-    fewest_tokens,
-    max_match_stretch,
-    replace_unknown,
-)
+from beam_wordpiece.reference import UNKNOWN_CHARACTER, StretchMatch, fewest_tokens, replace_unknown
 from tests.oracle import tokenizer_json
+from tests.segmentation import BYTES, PLAIN, POLICIES, UNK, Load, assert_naive, naive, spaced, texts_with_spaces, ways
 from tests.strategies import WordProblem, word_problems
 from tests.test_stretch import parts
 from tests.texts import random_texts
-
-UNK = "[UNK]"
-POLICIES = ("character", "run", "byte", "error")
-# Of the letters of the alphabets é and 語 have several bytes; not all of them are there.
-BYTES = ["<0x61>", "<0xC3>", "<0xA9>", "<0xE8>", "<0xAA>", "<0x23>", "<0x20>"]
-# Text stays as it is.
-PLAIN: dict[str, Any] = {"lowercase": False, "handle_chinese_chars": False, "clean_text": False}
-Placed = list[tuple[str, int, int]]
-Load = Callable[..., bw.Tokenizer]
 
 
 @pytest.fixture(scope="module")
@@ -48,72 +31,6 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
         return bw.Tokenizer(bw.Automaton.compile(path, **options))
 
     return load
-
-
-def naive(vocabulary: Sequence[str], text: str, indicator: str, limit: int = 100, **options: Any) -> Placed:
-    """The tokens of a normalized text and where they stand in it. Raises ValueError with an unknown character."""
-    whole = [(text, (0, len(text)))] if text else []
-    words = BertPreTokenizer().pre_tokenize_str(text) if options.get("pretokenize", True) else whole
-    found: Placed = []
-    for word, (start, _) in words:
-        placed = naive_word(vocabulary, word, indicator, limit, **options)
-        found += [(token, start + first, start + end) for token, first, end in placed]
-    return found
-
-
-def naive_word(vocabulary: Sequence[str], word: str, indicator: str, limit: int, **options: Any) -> Placed:
-    unknown = options.get("unknown", "word")
-    tokens: list[str] | None
-    if options.get("segmentation") == "fewest":
-        cost = None if unknown in ("word", "error") else options.get("unknown_cost", 1000)
-        tokens = fewest_tokens(vocabulary, word, indicator, cost)
-        if unknown == "word":
-            if tokens is None or len(word) > limit:
-                return [(UNK, 0, len(word))]
-        elif tokens is None:
-            tokens = fewest_tokens(vocabulary, word, indicator, 10**6)
-    elif options.get("backward"):
-        tokens = backward_max_match(vocabulary, word)
-    else:
-        tokens = max_match_stretch(vocabulary, word, indicator)
-    assert tokens is not None
-    return replace_unknown(vocabulary, tokens, word, indicator, unknown, UNK)
-
-
-def ours(tokenizer: bw.Tokenizer, text: str) -> Placed:
-    encoding = tokenizer.encode(text)
-    return [(token, *place) for token, place in zip(encoding.tokens, encoding.offsets, strict=True)]
-
-
-def assert_naive(load: Load, vocabulary: Sequence[str], text: str, indicator: str, limit: int, **options: Any) -> None:
-    tokenizer = load(vocabulary, {**PLAIN, "prefix": indicator, "max_chars": limit}, **options)
-    try:
-        expected = naive([*vocabulary, UNK], text, indicator, limit, **options)
-    except ValueError as error:
-        with pytest.raises(bw.TextError, match=rf"row 0 has the character .* \(U\+{ord(str(error)):04X}\), which"):
-            tokenizer.encode(text)
-        return
-    assert ours(tokenizer, text) == expected
-
-
-texts_with_spaces = st.lists(st.integers(0, 24), max_size=3)
-
-
-def spaced(word: str, places: Sequence[int]) -> str:
-    for place in places:
-        word = f"{word[:place]} {word[place:]}"
-    return word
-
-
-@pytest.mark.parametrize("unknown", POLICIES)
-@given(problem=word_problems(), places=texts_with_spaces, pretokenize=st.booleans(), data=st.data())
-def test_unknown_characters(
-    load: Load, unknown: str, problem: WordProblem, places: list[int], pretokenize: bool, data: st.DataObject
-) -> None:
-    vocabulary = [*problem.vocabulary, *data.draw(st.lists(st.sampled_from(BYTES), min_size=1, unique=True))]
-    text, limit = spaced(problem.word, places), problem.max_input_chars_per_word
-    options = {"pretokenize": pretokenize, "unknown": unknown}
-    assert_naive(load, vocabulary, text, problem.suffix_indicator, limit, **options)
 
 
 @given(
@@ -200,16 +117,6 @@ def test_known_answers(load: Load, vocabulary: str, text: str, options: dict[str
     assert tokenizer.encode(text).tokens == tokens
 
 
-def ways(prefix: str) -> list[dict[str, Any]]:
-    """All ways to split that there are with a suffix indicator, but for errors."""
-    found: list[dict[str, Any]] = [{"segmentation": "fewest"}]
-    for pretokenize, unknown in itertools.product([False, True], ["character", "run", "byte"]):
-        way = {"pretokenize": pretokenize, "unknown": unknown}
-        found += [way, {**way, "segmentation": "fewest"}, {**way, "segmentation": "fewest", "unknown_cost": 1}]
-        found += [] if prefix else [{**way, "backward": True}]
-    return found
-
-
 @pytest.mark.parametrize("prefix", ["", "##"])
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_random_texts(load: Load, lowercase: bool, prefix: str, full: bool) -> None:
@@ -227,103 +134,6 @@ def test_random_texts(load: Load, lowercase: bool, prefix: str, full: bool) -> N
         for text in normalized:
             expected.append([token for token, _, _ in naive(known, text, prefix, **options)])  # type: ignore[arg-type]
         assert [[tokenizer.automaton.token(id) for id in row] for row in ids.to_pylist()] == expected, options
-
-
-def jamo(text: str) -> tuple[str, list[int]]:
-    """A text of letters and Hangul with its syllables split, and the character that each jamo comes from."""
-    split = [BertNormalizer(lowercase=False, strip_accents=True).normalize_str(c) for c in text]
-    return "".join(split), [number for number, c in enumerate(split) for _ in c]
-
-
-@given(
-    tokens=st.lists(
-        st.text("ab각가한", min_size=1, max_size=3).map(lambda text: jamo(text)[0][1:] or text), max_size=8
-    ),
-    text=st.text("ab각가한글 ", max_size=12),
-    way=st.sampled_from(ways("")),
-)
-def test_offsets_of_hangul_are_those_of_its_syllables(
-    load: Load, tokens: list[str], text: str, way: dict[str, Any]
-) -> None:
-    some_bytes = ["<0xE1>", "<0x84>", "<0x86>", "<0xAB>", "<0x80>", "<0x92>"]
-    vocabulary = [*tokens, *some_bytes]
-    tokenizer = load(vocabulary, {"lowercase": False, "strip_accents": True, "prefix": ""}, **way)
-    split, origins = jamo(text)
-    expected = naive([*vocabulary, UNK], split, "", **way)
-    assert ours(tokenizer, text) == [(token, origins[start], origins[end - 1] + 1) for token, start, end in expected]
-
-
-@given(
-    problem=word_problems(),
-    places=texts_with_spaces,
-    way=st.sampled_from([way for way in ways("##") if "segmentation" not in way]),
-    cuts=st.lists(st.integers(0, 80), max_size=4).map(sorted),
-    offsets=st.booleans(),
-)
-def test_streams_cut_anywhere_have_the_tokens_of_the_whole(
-    load: Load, problem: WordProblem, places: list[int], way: dict[str, Any], cuts: list[int], offsets: bool
-) -> None:
-    vocabulary = [*problem.vocabulary, *BYTES]
-    tokenizer = load(vocabulary, {**PLAIN, "prefix": problem.suffix_indicator}, **way)
-    text = spaced(problem.word, places)
-    whole, utf8 = tokenizer.encode(text), text.encode()
-    for bounds in ([0, *cuts, len(utf8)], list(range(len(utf8) + 1))):
-        stream = bw.Stream(tokenizer, offsets=offsets)
-        fed = []
-        for start, end in itertools.pairwise(bounds):
-            fed.append(stream.feed(utf8[start:end]))
-            stream = bw.Stream.from_bytes(tokenizer, stream.to_bytes())
-        fed.append(stream.finish())
-        assert [id for encoding in fed for id in encoding.ids] == whole.ids
-        if offsets:
-            assert [place for encoding in fed for place in encoding.offsets] == whole.offsets
-            assert [word for encoding in fed for word in encoding.word_ids] == whole.word_ids
-
-
-def test_a_run_leaves_with_its_first_character_or_where_its_place_is_wanted_with_its_end(load: Load) -> None:
-    tokenizer = load(["a", "b"], {**PLAIN, "prefix": ""}, pretokenize=False, unknown="run")
-    stream = bw.Stream(tokenizer)
-    assert [stream.feed(c).tokens for c in "axyb"] == [["a"], [UNK], [], ["b"]]
-    stream = bw.Stream(tokenizer, offsets=True)
-    fed = [stream.feed(c) for c in "axyb"]
-    assert [encoding.tokens for encoding in fed] == [["a"], [], [], [UNK, "b"]]
-    assert fed[-1].offsets == [(1, 3), (3, 4)]
-    # Another document begins another run.
-    assert stream.finish().tokens == []
-    assert stream.feed("x").tokens == []
-    assert (stream.finish().offsets, stream.feed("x").tokens, stream.finish().offsets) == ([(0, 1)], [], [(0, 1)])
-
-
-def test_after_an_unknown_character_that_is_an_error_a_stream_is_as_before(load: Load) -> None:
-    tokenizer = load(["ab", "c"], {**PLAIN, "prefix": ""}, pretokenize=False, unknown="error")
-    stream = bw.Stream(tokenizer)
-    assert stream.feed("ca").tokens == ["c"]
-    before = stream.to_bytes()
-    with pytest.raises(bw.TextError, match=r"'\\n' \(U\+000A\).*add it to the vocabulary, or compile with another"):
-        stream.feed("bc\n")
-    assert stream.to_bytes() == before
-    chunks, ends = pa.array(["b", "c", "cac"]), pa.array([False, True, True])
-    with pytest.raises(bw.TextError, match=r"row 2 has the character 'a' \(U\+0061\)") as caught:
-        stream.feed_arrow(chunks, ends)
-    assert caught.value.row == 2
-    assert stream.to_bytes() == before
-    assert stream.feed("b").tokens == ["ab"]
-    assert stream.finish().tokens == []
-
-
-def test_an_unknown_character_that_is_an_error_names_its_row(load: Load) -> None:
-    tokenizer = load(["ab", "c"], {**PLAIN, "prefix": ""}, pretokenize=False, unknown="error")
-    texts = ["ab", None, "abc", "c", "😀"]
-    for array, row in (
-        (pa.array(texts), 4),
-        (pa.chunked_array([texts[:3], texts[3:]]), 4),
-        (pa.array(["c", "ab", "ab", "c", "😀"]).dictionary_encode(), 4),
-        (pa.array(["c" * 100_000, "ab", "x", "y"]), 2),
-    ):
-        with pytest.raises(bw.TextError, match=rf"^The text in row {row} has the character") as caught:
-            tokenizer.encode_arrow(array)
-        assert caught.value.row == row
-    assert tokenizer.encode_arrow(pa.array(texts[:4])).column("input_ids").to_pylist() == [[0], None, [0, 1], [1]]
 
 
 @pytest.mark.parametrize("way", [{"backward": True}, {"segmentation": "fewest"}])
@@ -438,11 +248,6 @@ def test_ways_to_split_are_part_of_the_meaning(load: Load, tmp_path: Path) -> No
 def test_what_does_not_go_together(load: Load, options: dict[str, Any], fault: str) -> None:
     with pytest.raises(bw.ConfigError, match=fault):
         load(["a"], **options)
-
-
-def test_bytes_need_a_token_of_one(load: Load) -> None:
-    with pytest.raises(bw.VocabularyError, match=r"none of the tokens <0x00> to <0xFF>.*add them, or give"):
-        load(["a", "<0xc3>", "<0x1FF>"], unknown="byte")
 
 
 def test_words_that_are_stretches_have_no_sample_and_no_normal_form(load: Load) -> None:
