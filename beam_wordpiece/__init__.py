@@ -7,6 +7,7 @@ from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.bpe import BytePairEncoding
 from beam_wordpiece.chunks.elements import Chunk, TokenizedChunk, TokenizedDocument
 from beam_wordpiece.chunks.faults import DeadLetter
+from beam_wordpiece.dictionary import Dictionary
 from beam_wordpiece.errors import (
     AutomatonError,
     ConfigError,
@@ -35,6 +36,7 @@ __all__ = [
     "ConfigError",
     "Counts",
     "DeadLetter",
+    "Dictionary",
     "Encoding",
     "InputError",
     "NormalForm",

@@ -30,10 +30,12 @@ def compile(
 ) -> Automaton:
     """Compile a vocabulary.
 
-    `added_tokens`: (content, id, special, single_word, lstrip, rstrip, normalized). `prefix_ids` and `suffix_ids`: what
-    the template puts before and after a single text. `metadata`: JSON text that is stored and given back untouched.
-    `sample`: arrays as those of `Encoder.encode_arrow`, whose frequent words are put into the word tables. Raises
-    VocabularyError; InputError (unsupported layout).
+    `unk_token`: where it is empty there is none; what is unknown has the first id behind those of all tokens, and the
+    metadata is part of the fingerprint. `unknown`: that of `Options`, or "code_point": the id of the unknown token and
+    the code point more. `added_tokens`: (content, id, special, single_word, lstrip, rstrip, normalized). `prefix_ids`
+    and `suffix_ids`: what the template puts before and after a single text. `metadata`: text that is stored and given
+    back untouched. `sample`: arrays as those of `Encoder.encode_arrow`, whose frequent words are put into the word
+    tables. Raises VocabularyError; InputError (unsupported layout).
     """
 
 @final
@@ -60,6 +62,9 @@ class Automaton:
 
     def statistics(self) -> dict[str, int]:
         """Counts: tokens, nodes, units, pops and so on."""
+
+    def vocabulary(self) -> tuple[bytes, bytes]:
+        """The text of all tokens, in the order of their ids, and where each begins in it (uint32), with the end."""
 
     def token(self, id: int) -> str | None:
         """The token (vocabulary or added) of an id."""

@@ -15,6 +15,10 @@ from beam_wordpiece.errors import AutomatonError, ConfigError, VocabularyError, 
 from beam_wordpiece.files import write_whole
 from beam_wordpiece.vocab import AddedToken, Decoder, Options, Piece, Vocabulary, load_vocabulary
 
+# What the metadata of a `Dictionary` begins with. In that of a vocabulary, which is JSON too, it can stand nowhere:
+# quotes in a text are escaped.
+DICTIONARY_MARK = '{"dictionary": '
+
 
 class Automaton:
     """A compiled vocabulary with its options, its templates and the code point tables of its profile.
@@ -63,17 +67,7 @@ class Automaton:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Automaton:
         """Map an automaton file and check all of it. Raises AutomatonError, OSError."""
-        require_path(path, AutomatonError)
-        place = os.path.abspath(path)
-        # Python's error for a file that is not there or cannot be read names it.
-        with open(place, "rb"):
-            pass
-        try:
-            return cls(_core.Automaton.open(place), place)
-        except AutomatonError as error:
-            if place in str(error):
-                raise
-            raise AutomatonError(f"{place}: {error}") from error
+        return cls(*open_core(path))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Automaton:
@@ -205,6 +199,21 @@ def _compile(vocabulary: Vocabulary, sample: list[Any] | None) -> _core.Automato
     )
 
 
+def open_core(path: str | os.PathLike[str]) -> tuple[_core.Automaton, str]:
+    """Map a file and check all of it; gives its absolute path too. Raises AutomatonError, OSError."""
+    require_path(path, AutomatonError)
+    place = os.path.abspath(path)
+    # Python's error for a file that is not there or cannot be read names it.
+    with open(place, "rb"):
+        pass
+    try:
+        return _core.Automaton.open(place), place
+    except AutomatonError as error:
+        if place in str(error):
+            raise
+        raise AutomatonError(f"{place}: {error}") from error
+
+
 def _reopen(path: str, fingerprint: str) -> Automaton:
     """Open the file of a pickled automaton, which has to mean what it meant when it was pickled."""
     automaton = Automaton.open(path)
@@ -256,6 +265,10 @@ class _Details:
     @classmethod
     def from_json(cls, text: str, name: str) -> _Details:
         """Read the details back. Raises AutomatonError: the file may come from anywhere."""
+        if text.startswith(DICTIONARY_MARK):
+            raise AutomatonError(
+                f"{name} is a dictionary, not the automaton of a vocabulary; open it with Dictionary.open."
+            )
         try:
             fields = json.loads(text)
             return cls(

@@ -15,7 +15,7 @@ from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import InputError
 from beam_wordpiece.parquet import OUTPUT_COLUMN, id_lists
 from beam_wordpiece.stream import Stream
-from beam_wordpiece.tokenizer import Counts, Tokenizer
+from beam_wordpiece.tokenizer import Counts, TextEncoder
 
 
 class Pieces(NamedTuple):
@@ -39,7 +39,7 @@ class DocumentEncoder:
     """
 
     def __init__(
-        self, tokenizer: Tokenizer, settings: FileSettings, where: str, name: str, joined: Sequence[str] = ()
+        self, tokenizer: TextEncoder, settings: FileSettings, where: str, name: str, joined: Sequence[str] = ()
     ) -> None:
         self._stream = Stream(tokenizer)
         self._where = where

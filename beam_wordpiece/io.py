@@ -14,14 +14,16 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from apache_beam.io.filesystem import BeamIOError
 
-from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.automaton import DICTIONARY_MARK, Automaton
 from beam_wordpiece.config import FileSettings
+from beam_wordpiece.dictionary import open_tokenizer as open_local
 from beam_wordpiece.errors import (
     AutomatonError,
     ConfigError,
     InputError,
     VocabularyError,
     VocabularyWarning,
+    WordPieceError,
     warn_of_vocabulary,
 )
 from beam_wordpiece.files import with_name
@@ -38,10 +40,12 @@ from beam_wordpiece.storage import (
     publish,
     version_of,
 )
-from beam_wordpiece.tokenizer import Counts, Tokenizer
+from beam_wordpiece.tokenizer import Counts, TextEncoder
 from beam_wordpiece.vocab import load_vocabulary
 
 AUTOMATON_SUFFIX = ".bwp"
+# Bytes of an automaton file in which its description begins.
+MARK_WITHIN = 4096
 # Copies of remote automata are replaced when the original is.
 OPEN_ATTEMPTS = 3
 
@@ -178,9 +182,10 @@ def _parts_match(pattern: list[str], path: list[str]) -> bool:
 def prepare_automaton(tokenizer: str, options: Mapping[str, Any], folder: str) -> str:
     """The path of an automaton that workers can open.
 
-    `tokenizer`: a path that ends in `.bwp` is an automaton, and checked; anything else is a vocabulary, and compiled
-    with the `options` (`Automaton.compile`) to `_automaton-FINGERPRINT.bwp` in `folder`. The file stays there: whoever
-    wants to decode the ids finds it beside them, and readers of Parquet folders pass over names that begin with `_`.
+    `tokenizer`: a path that ends in `.bwp` is an automaton or a dictionary, and checked; anything else is a vocabulary,
+    and compiled with the `options` (`Automaton.compile`) to `_automaton-FINGERPRINT.bwp` in `folder`. The file stays
+    there: whoever wants to decode the ids finds it beside them, and readers of Parquet folders pass over names that
+    begin with `_`.
     One that is there already is written again where it is damaged or of another version of the format.
 
     Raises ConfigError, VocabularyError, AutomatonError, OSError.
@@ -196,7 +201,7 @@ def prepare_automaton(tokenizer: str, options: Mapping[str, Any], folder: str) -
     if source.endswith(AUTOMATON_SUFFIX):
         if options:
             raise ConfigError(f"{source} is compiled already; leave out the options ({', '.join(options)}).")
-        open_automaton(source)
+        open_tokenizer(source)
         return source
     automaton = _compile(source, options)
     path = join(_absolute(folder), f"_automaton-{automaton.fingerprint}{AUTOMATON_SUFFIX}")
@@ -206,12 +211,15 @@ def prepare_automaton(tokenizer: str, options: Mapping[str, Any], folder: str) -
     return path
 
 
-def open_automaton(path: str) -> Automaton:
-    """Map an automaton; of a remote one its copy on this host. Raises AutomatonError, InputError, OSError."""
+def open_tokenizer(path: str, add_special_tokens: bool = True, errors: str = "replace") -> TextEncoder:
+    """Map an automaton or a dictionary, whichever it is; of a remote one its copy on this host.
+
+    Raises AutomatonError, InputError, OSError.
+    """
     for attempt in range(OPEN_ATTEMPTS):
         copy = local_copy(path)
         try:
-            return Automaton.open(copy)
+            return open_local(copy, add_special_tokens, errors)
         except FileNotFoundError as error:
             # A newer version took the place of the copy just now.
             if copy == path or attempt == OPEN_ATTEMPTS - 1:
@@ -221,12 +229,21 @@ def open_automaton(path: str) -> Automaton:
     raise AssertionError("the last attempt returns or raises")
 
 
+def is_dictionary(path: str) -> bool:
+    """Whether the file is a dictionary, by how it begins; False where it cannot be read from here."""
+    try:
+        with open_file(path) as file:
+            return DICTIONARY_MARK.encode() in file.read(MARK_WITHIN)
+    except (WordPieceError, OSError):
+        return False
+
+
 def _is_automaton(path: str, fingerprint: str) -> bool:
     """Whether the file is there, whole, and this automaton."""
     if version_of(path) is None:
         return False
     try:
-        return open_automaton(path).fingerprint == fingerprint
+        return open_tokenizer(path).fingerprint == fingerprint
     except AutomatonError:
         return False
 
@@ -250,7 +267,7 @@ def _compile(source: str, options: Mapping[str, Any]) -> Automaton:
 # One file ---------------------------------------------------------------------------------------------------------
 
 
-def tokenize_file(task: FileTask, tokenizer: Tokenizer, settings: FileSettings, report: Report) -> FileResult:
+def tokenize_file(task: FileTask, tokenizer: TextEncoder, settings: FileSettings, report: Report) -> FileResult:
     """Read, tokenize and write one file; or find that it was done before.
 
     The output appears whole or not at all, and equal inputs, tokenizers and settings give equal bytes. Memory: a block
@@ -262,7 +279,7 @@ def tokenize_file(task: FileTask, tokenizer: Tokenizer, settings: FileSettings, 
         raise InputError(f"{task.input} does not exist.")
     with open_file(task.input) as file:
         digest = input_digest(file, settings.format, task.input)
-        origin = Origin(version.size, digest, tokenizer.automaton.fingerprint, settings).to_json()
+        origin = Origin(version.size, digest, tokenizer.fingerprint, settings).to_json()
         rows = _rows_of_existing(task, version, origin, settings.existing)
         if rows is not None:
             report(Counts(), version.size)
@@ -292,14 +309,14 @@ def _rows_of_existing(task: FileTask, version: FileVersion, origin: bytes, exist
 def _write_output(
     task: FileTask,
     file: pa.NativeFile,
-    tokenizer: Tokenizer,
+    tokenizer: TextEncoder,
     settings: FileSettings,
     origin: bytes,
     version: FileVersion,
     report: Report,
 ) -> tuple[int, int]:
     """Write the output. Gives its rows, and the ids in them."""
-    source = open_source(file, settings, task.input)
+    source = open_source(file, settings, task.input, tokenizer.id_type)
     rows = tokens = 0
     told = 0.0
     with publish(task.output) as target, TokenWriter(target, source.schema, settings, origin) as writer:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import InputError, TextError
-from beam_wordpiece.tokenizer import Counts, Tokenizer
+from beam_wordpiece.tokenizer import Counts, TextEncoder, is_large
 
 OUTPUT_COLUMN = "input_ids"
 
@@ -35,10 +35,13 @@ _STALE_METADATA = (b"pandas", b"huggingface")
 class Layout:
     """Where the text is in a schema, and which columns go on beside `input_ids`.
 
-    `where` names the file or table in messages. Raises InputError where the columns do not fit the settings.
+    `where` names the file or table in messages, `id_type` is the type of an id. Raises InputError where the columns do
+    not fit the settings.
     """
 
-    def __init__(self, schema: pa.Schema, settings: FileSettings, where: str) -> None:
+    def __init__(
+        self, schema: pa.Schema, settings: FileSettings, where: str, id_type: pa.DataType = TextEncoder.id_type
+    ) -> None:
         self._where = where
         self._schema = schema
         self._settings = settings
@@ -62,7 +65,7 @@ class Layout:
         if any(item.name == OUTPUT_COLUMN for item in fields):
             hint = "rename it, or leave it out by naming the columns to pass through"
             raise InputError(f"{where} has a column {OUTPUT_COLUMN} already; {hint}.")
-        ids = pa.field(OUTPUT_COLUMN, pa.list_(pa.int32()))
+        ids = pa.field(OUTPUT_COLUMN, pa.list_(id_type))
         metadata: Any = {key: value for key, value in (schema.metadata or {}).items() if key not in _STALE_METADATA}
         self.schema: pa.Schema = pa.schema([*fields, ids], metadata=metadata)
         """The schema of the output."""
@@ -76,23 +79,23 @@ class Layout:
         return texts
 
     def encode(
-        self, batches: Sequence[pa.RecordBatch], tokenizer: Tokenizer, before: int
+        self, batches: Sequence[pa.RecordBatch], tokenizer: TextEncoder, before: int
     ) -> tuple[pa.RecordBatch, Counts]:
         """The `input_ids` of all rows of the batches, in one call. `before`: rows of the file that came earlier."""
         texts: Any = [self.texts(batch) for batch in batches]
         try:
             return tokenizer.encode_arrow_counted(pa.chunked_array(texts))
         except TextError as error:
-            raise self.not_utf8(pa.Table.from_batches(batches), error.row, before) from error
+            raise self.refused(pa.Table.from_batches(batches), error, before) from error
 
-    def not_utf8(self, table: pa.Table, row: int, before: int) -> InputError:
+    def refused(self, table: pa.Table, error: TextError, before: int) -> InputError:
         """The error about the text in a row of `table`. `before`: rows of the file that came earlier."""
+        row = error.row
         column, name = self._settings.id_column or self._settings.document_column, ""
         if column is not None:
             name = f" ({column} {table.column(column)[row].as_py()!r})"
         return InputError(
-            f"{self._where}, row {before + row}{name}: the text of {self._settings.text_column!r} is not UTF-8;"
-            " repair it, or set `errors` to replace."
+            f"{self._where}, row {before + row}{name}: the text of {self._settings.text_column!r} {error.fault}"
         )
 
     def output(self, batches: Sequence[pa.RecordBatch], ids: pa.RecordBatch) -> pa.Table:
@@ -181,12 +184,13 @@ def _array_without(array: Any, cut: tuple[str, ...]) -> pa.StructArray:
 
 
 def id_lists(ids: pa.RecordBatch, where: str) -> Any:
-    """The column of a batch of ids. Raises InputError where it is a large_list: that of an output is a list<int32>."""
+    """The column of a batch of ids. Raises InputError where an output cannot have it: its offsets have 32 bits."""
     lists: Any = ids.column(OUTPUT_COLUMN)
-    if pa.types.is_large_list(lists.type):
+    if is_large(lists) or pa.types.is_large_string(lists.type.value_type):
+        much = "2**31 token ids or more" if is_large(lists) else "2 GiB of token ids or more"
         raise InputError(
-            f"{where}: {ids.num_rows} rows have 2**31 token ids or more, which are too many for one column; split the"
-            " table, or a text that is so long."
+            f"{where}: {ids.num_rows} rows have {much}, which are too many for one column; split the table, or a text"
+            " that is so long."
         )
     return lists
 

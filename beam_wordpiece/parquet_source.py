@@ -13,22 +13,22 @@ from beam_wordpiece.config import FileSettings
 from beam_wordpiece.documents import DocumentEncoder, Pieces, numbers_within
 from beam_wordpiece.errors import InputError, TextError
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
-from beam_wordpiece.tokenizer import Counts, Tokenizer
+from beam_wordpiece.tokenizer import Counts, TextEncoder
 
 
 class RowSource:
     """A file of which each row is a document. Raises InputError where it does not fit the settings."""
 
-    def __init__(self, file: pa.NativeFile, settings: FileSettings, where: str) -> None:
+    def __init__(self, file: pa.NativeFile, settings: FileSettings, where: str, id_type: pa.DataType) -> None:
         self._parquet = open_parquet(file, where)
         self._settings = settings
         self._where = where
-        self._layout = Layout(self._parquet.schema_arrow, settings, where)
+        self._layout = Layout(self._parquet.schema_arrow, settings, where, id_type)
         self._row_bytes = file.size() / max(1, self._parquet.metadata.num_rows)
         self.schema = self._layout.schema
         """The schema of the output."""
 
-    def tables(self, tokenizer: Tokenizer) -> Iterator[tuple[pa.Table, Counts, float]]:
+    def tables(self, tokenizer: TextEncoder) -> Iterator[tuple[pa.Table, Counts, float]]:
         """Rows of the output in order, what was counted, and the bytes of the input they stand for.
 
         Memory: a block of rows. Raises InputError.
@@ -50,8 +50,8 @@ class DocumentSource(RowSource):
     after others is another one.
     """
 
-    def __init__(self, file: pa.NativeFile, settings: FileSettings, where: str) -> None:
-        super().__init__(file, settings, where)
+    def __init__(self, file: pa.NativeFile, settings: FileSettings, where: str, id_type: pa.DataType) -> None:
+        super().__init__(file, settings, where, id_type)
         schema = self._parquet.schema_arrow
         self._name = settings.document_column or ""
         self._require(schema.field(self._name), _is_comparable, "values that cannot be compared")
@@ -64,7 +64,7 @@ class DocumentSource(RowSource):
         if not fits(field.type):
             raise InputError(f"{self._where}: the column {field.name!r} holds {field.type}, {fault}.")
 
-    def tables(self, tokenizer: Tokenizer) -> Iterator[tuple[pa.Table, Counts, float]]:
+    def tables(self, tokenizer: TextEncoder) -> Iterator[tuple[pa.Table, Counts, float]]:
         """As `RowSource.tables`; besides a block, held is what there is of a document whose row is not complete."""
         encoder = DocumentEncoder(tokenizer, self._settings, self._where, self._name)
         before = 0
@@ -78,7 +78,7 @@ class DocumentSource(RowSource):
             try:
                 made = [encoder.encode(pieces, self.schema)]
             except TextError as error:
-                raise self._layout.not_utf8(pieces.columns, error.row, before) from error
+                raise self._layout.refused(pieces.columns, error, before) from error
             del pieces
             before += rows
             yield *made.pop(), self._row_bytes * rows

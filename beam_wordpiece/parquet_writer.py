@@ -84,9 +84,11 @@ class TokenWriter:
         self._size = 0
         self._schema = schema.with_metadata({**(schema.metadata or {}), ORIGIN_KEY: origin})
         ids, others = _leaf_columns(schema)
-        dictionary: Any = [*others, ids] if settings.encoding == "dictionary" else others
+        # The ids of a Dictionary are strings, of which a dictionary is what splitting bytes is for numbers.
+        numbers = pa.types.is_integer(schema.field(len(schema) - 1).type.value_type)
+        split = settings.encoding == "byte_stream_split" and numbers
+        dictionary: Any = others if split or settings.encoding == "plain" else [*others, ids]
         compression: Any = settings.compression
-        split = settings.encoding == "byte_stream_split"
         level = ZSTD_LEVEL if compression == "zstd" else None
         try:
             self._writer = pq.ParquetWriter(

@@ -258,6 +258,21 @@ def replace_unknown(
     return found
 
 
+def match_dictionary(entries: Iterable[str], text: str) -> list[tuple[str | None, int, int]]:
+    """What a `Dictionary` is to compute, by trying every end for every start: ids, first characters and ends.
+
+    An entry is `<key>:<id>`, and the first of equal keys wins. The id is None for a character that begins no key.
+    """
+    ids = dict(reversed([entry.rsplit(":", 1) for entry in entries]))
+    found, start = list[tuple[str | None, int, int]](), 0
+    while start < len(text):
+        ends = (end for end in range(len(text), start, -1) if text[start:end] in ids)
+        end = next(ends, start + 1)
+        found.append((ids.get(text[start:end]), start, end))
+        start = end
+    return found
+
+
 def merge_by_rank(symbols: Iterable[str], merges: Sequence[tuple[str, str]], prefix: str = "") -> list[str]:
     """Byte-pair encoding by its definition: of all neighbours the pair first in `merges`, the leftmost, is merged.
 

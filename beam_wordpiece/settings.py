@@ -52,7 +52,8 @@ SETTINGS = (
     Setting(
         "tokenizer",
         "text",
-        "a vocab.txt, a tokenizer.json, a local folder with a tokenizer in it, or an automaton (.bwp) compiled earlier",
+        "a vocab.txt, a tokenizer.json, a local folder with a tokenizer in it, or an automaton or a dictionary (.bwp) "
+        "compiled earlier",
     ),
     Setting("text_column", "text", "the column to tokenize; a field of a struct is a.b (default: text)"),
     Setting(

@@ -12,7 +12,7 @@ from beam_wordpiece.config import FileSettings
 from beam_wordpiece.parquet import footer_digest
 from beam_wordpiece.parquet_source import DocumentSource, RowSource
 from beam_wordpiece.text_source import COMPRESSIONS, SUFFIXES, TextSource, ends_digest
-from beam_wordpiece.tokenizer import Counts, Tokenizer
+from beam_wordpiece.tokenizer import Counts, TextEncoder
 
 
 class Source(Protocol):
@@ -20,16 +20,21 @@ class Source(Protocol):
 
     schema: pa.Schema
 
-    def tables(self, tokenizer: Tokenizer) -> Iterator[tuple[pa.Table, Counts, float]]:
+    def tables(self, tokenizer: TextEncoder) -> Iterator[tuple[pa.Table, Counts, float]]:
         """Rows of the output in order, what was counted, and the bytes of the input they stand for."""
 
 
-def open_source(file: pa.NativeFile, settings: FileSettings, where: str) -> Source:
-    """What reads the file of the path `where`. Raises InputError where it does not fit the settings."""
+def open_source(
+    file: pa.NativeFile, settings: FileSettings, where: str, id_type: pa.DataType = TextEncoder.id_type
+) -> Source:
+    """What reads the file of the path `where`; `id_type` is the type of an id.
+
+    Raises InputError where it does not fit the settings.
+    """
     if is_text(where, settings.format):
-        return TextSource(file, settings, where)
+        return TextSource(file, settings, where, id_type)
     kind = RowSource if settings.document_column is None else DocumentSource
-    return kind(file, settings, where)
+    return kind(file, settings, where, id_type)
 
 
 def input_digest(file: pa.NativeFile, format: str, where: str) -> str:

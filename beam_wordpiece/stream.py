@@ -11,7 +11,7 @@ from beam_wordpiece import _core
 from beam_wordpiece.arrow_text import CAPSULES, import_texts
 from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.errors import ConfigError, InputError, TextError
-from beam_wordpiece.tokenizer import REPLACE, SURROGATE, Counts, Encoding, Tokenizer
+from beam_wordpiece.tokenizer import REPLACE, SURROGATE, Counts, Encoding, TextEncoder, Tokenizer
 
 
 class Stream:
@@ -39,18 +39,21 @@ class Stream:
     document. That takes some twenty times as long, and an added token that takes the white space behind it (`rstrip`)
     and a run of unknown characters leave when that has ended.
 
+    With a Dictionary the ids are strings: in `ids` of the Encodings, and in the list<string> of `feed_arrow`.
+
     A stream must not be fed by two threads at once: the second of them gets a RuntimeError.
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, offsets: bool = False) -> None:
-        if not isinstance(tokenizer, Tokenizer):
-            raise TypeError(f"A Stream is made of a Tokenizer, not of {type(tokenizer).__name__}.")
-        require_streams(tokenizer.automaton)
+    def __init__(self, tokenizer: TextEncoder, *, offsets: bool = False) -> None:
+        if not isinstance(tokenizer, TextEncoder):
+            raise TypeError(f"A Stream is made of a Tokenizer or a Dictionary, not of {type(tokenizer).__name__}.")
+        if isinstance(tokenizer, Tokenizer):
+            require_streams(tokenizer.automaton)
         self._tokenizer = tokenizer
         self._core = _core.Stream(tokenizer._encoder, offsets=bool(offsets))
 
     @property
-    def tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> TextEncoder:
         return self._tokenizer
 
     @property
@@ -67,6 +70,9 @@ class Stream:
         the text is not UTF-8, with unknown="error" where a character is unknown that is decided now: the chunk is then
         not added, and the stream goes on as if it had not come.
         """
+        return self._tokenizer.name_encoding(self._feed(chunk), self.offsets)
+
+    def _feed(self, chunk: Any) -> Encoding:
         if isinstance(chunk, str):
             return self._feed_str(chunk)
         if isinstance(chunk, (bytes, bytearray, memoryview)):
@@ -95,7 +101,7 @@ class Stream:
 
         Raises TextError with errors="error" where the document ends within a character.
         """
-        return self._core.feed_bytes(b"", True)
+        return self._tokenizer.name_encoding(self._core.feed_bytes(b"", True), self.offsets)
 
     def feed_arrow(self, chunks: Any, ends: Any) -> pa.RecordBatch:
         """Add rows of chunks, of one document after the other, in one call.
@@ -116,6 +122,11 @@ class Stream:
 
         `Counts.nulls`: documents of null chunks only.
         """
+        column, counts = self.feed_numbers(chunks, ends)
+        return pa.RecordBatch.from_arrays([self._tokenizer.name(column)], names=["input_ids"]), counts
+
+    def feed_numbers(self, chunks: Any, ends: Any) -> tuple[Any, Counts]:
+        """The same as the kernel's numbers, for those who keep them; the tokenizer has a `name` for these."""
         if not isinstance(ends, (pa.Array, pa.ChunkedArray)) or ends.type != pa.bool_() or ends.null_count:
             raise InputError("The ends have to be an Arrow array of booleans without nulls.")
         flags: Any = pc.cast(ends, pa.uint8())
@@ -123,7 +134,7 @@ class Stream:
         encoded: Any
         encoded, counts = self._core.feed_arrow(import_texts(chunks).of_rows(), b"".join(map(_bytes, parts)))
         column: Any = pa.array(encoded)
-        return pa.RecordBatch.from_arrays([column], names=["input_ids"]), Counts(**counts)
+        return column, Counts(**counts)
 
     def to_bytes(self) -> bytes:
         """The state: what is undecided, with the fingerprint of the automaton. Under 1 KB for the vocabularies of BERT,
@@ -135,7 +146,7 @@ class Stream:
         return self._core.to_bytes()
 
     @classmethod
-    def from_bytes(cls, tokenizer: Tokenizer, state: bytes) -> Stream:
+    def from_bytes(cls, tokenizer: TextEncoder, state: bytes) -> Stream:
         """The stream that had this state.
 
         Raises AutomatonError where the state is damaged, of another version, or of an automaton that tokenizes

@@ -13,7 +13,7 @@ from beam_wordpiece.config import FileSettings
 from beam_wordpiece.documents import DocumentEncoder, Pieces, numbers_within
 from beam_wordpiece.errors import InputError, TextError
 from beam_wordpiece.parquet import OUTPUT_COLUMN, one_line
-from beam_wordpiece.tokenizer import Counts, Tokenizer
+from beam_wordpiece.tokenizer import Counts, TextEncoder
 
 DOCUMENT_COLUMN, CHUNK_COLUMN, TEXT_COLUMN = "document", "chunk", "text"
 SUFFIXES = (".txt", ".text")
@@ -33,7 +33,7 @@ class TextSource:
     where the file is the document, an empty one.
     """
 
-    def __init__(self, file: pa.NativeFile, settings: FileSettings, where: str) -> None:
+    def __init__(self, file: pa.NativeFile, settings: FileSettings, where: str, id_type: pa.DataType) -> None:
         self._file = file
         self._settings = settings
         self._where = where
@@ -42,10 +42,10 @@ class TextSource:
             fields.append(pa.field(CHUNK_COLUMN, pa.int64()))
         if settings.keep_text:
             fields.append(pa.field(TEXT_COLUMN, pa.string()))
-        self.schema = pa.schema([*fields, pa.field(OUTPUT_COLUMN, pa.list_(pa.int32()))])
+        self.schema = pa.schema([*fields, pa.field(OUTPUT_COLUMN, pa.list_(id_type))])
         """The schema of the output."""
 
-    def tables(self, tokenizer: Tokenizer) -> Iterator[tuple[pa.Table, Counts, float]]:
+    def tables(self, tokenizer: TextEncoder) -> Iterator[tuple[pa.Table, Counts, float]]:
         """Rows of the output in order, what was counted, and the bytes of the file they stand for.
 
         Memory: two blocks of text, and what there is of a document whose row is not complete. Raises InputError.
@@ -58,10 +58,7 @@ class TextSource:
                 table, counts = encoder.encode(pieces, self.schema)
             except TextError as error:
                 document = pieces.columns.column(DOCUMENT_COLUMN)[error.row].as_py()
-                raise InputError(
-                    f"{self._where}: the text of document {document} is not UTF-8; repair it, or set `errors` to"
-                    " replace."
-                ) from error
+                raise InputError(f"{self._where}: the text of document {document} {error.fault}") from error
             made = [table]
             del pieces, table
             place = self._file.tell()

@@ -60,37 +60,30 @@ class Counts:
         return Counts(*(mine + theirs for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
-class Tokenizer:
-    """Tokenizes with an automaton. It cannot be changed; safe to share between threads, and after fork.
+class TextEncoder:
+    """Text -> ids: what a `Tokenizer` and a `Dictionary` share, and all that whoever takes either of them relies on.
 
-    `add_special_tokens`: put the template's special tokens, such as [CLS] and [SEP], around each text. `errors`: what
-    to do with text that is not valid UTF-8: "replace" reads each invalid part as U+FFFD, "error" raises TextError.
+    The kernel gives numbers. Those of a Tokenizer are its ids, those of a Dictionary stand for them.
     """
 
-    def __init__(self, automaton: Automaton, add_special_tokens: bool = True, errors: str = "replace") -> None:
-        if not isinstance(automaton, Automaton):
-            raise TypeError(f"A Tokenizer is made of an Automaton, not of {type(automaton).__name__}.")
+    id_type: pa.DataType = pa.int32()
+    """The Arrow type of an id."""
+
+    def __init__(self, core: _core.Automaton, add_special_tokens: bool, errors: str) -> None:
         if errors not in ERRORS:
             raise ConfigError(f'errors has to be "replace" or "error", not {errors!r}.')
-        self._automaton = automaton
-        self._add_special_tokens = bool(add_special_tokens)
         self._errors = errors
-        self._encoder = _core.Encoder(
-            automaton._core, add_special_tokens=self._add_special_tokens, strict=errors == "error"
-        )
-        self._special = frozenset(token.content for token in automaton.added_tokens if token.special)
-
-    @property
-    def automaton(self) -> Automaton:
-        return self._automaton
-
-    @property
-    def add_special_tokens(self) -> bool:
-        return self._add_special_tokens
+        self._encoder = _core.Encoder(core, add_special_tokens=add_special_tokens, strict=errors == "error")
+        self._fingerprint = core.fingerprint
 
     @property
     def errors(self) -> str:
         return self._errors
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits; what tokenizes alike has the same ones."""
+        return self._fingerprint
 
     def encode(self, text: str) -> Encoding:
         """Tokenize one text.
@@ -131,6 +124,31 @@ class Tokenizer:
 
     def encode_arrow_counted(self, array: Any) -> tuple[pa.RecordBatch, Counts]:
         """The same as `encode_arrow`, with what was counted on the way."""
+        column, counts = self._numbers(array)
+        return pa.RecordBatch.from_arrays([self.name(column)], names=["input_ids"]), counts
+
+    def name(self, column: Any) -> Any:
+        """The ids of numbers: of a list column, null where that is."""
+        return column
+
+    def name_values(self, numbers: Any) -> Any:
+        """The same of numbers alone, an array of int32 without nulls."""
+        return numbers
+
+    def name_encoding(self, encoding: Encoding, offsets: bool) -> Encoding:
+        """The same of an Encoding. `offsets`: it has them."""
+        return encoding
+
+    @property
+    def refuses_unknown(self) -> bool:
+        """Whether a text with an unknown character is refused."""
+        return False
+
+    def is_unknown(self, numbers: Any) -> Any:
+        """Which of the numbers, an array of int32, stand for what is unknown: boolean."""
+        raise NotImplementedError
+
+    def _numbers(self, array: Any) -> tuple[pa.Array[Any], Counts]:
         texts = import_texts(array)
         try:
             column, counts = self._encode(texts.arrays)
@@ -138,7 +156,7 @@ class Tokenizer:
             raise _in_row(texts, error) from error
         if texts.rows is not None:
             column, counts = self._spread(column, counts, texts, texts.rows)
-        return pa.RecordBatch.from_arrays([column], names=["input_ids"]), counts
+        return column, counts
 
     def _encode(self, arrays: list[pa.Array[Any]]) -> tuple[pa.Array[Any], Counts]:
         encoded: Any
@@ -153,15 +171,46 @@ class Tokenizer:
         distinct: Any = texts.arrays[0]
         column = spread(column, rows)
         ids: Any = pc.list_flatten(column)
-        unknown: Any = self._automaton.id(self._automaton.options.unk_token)
         return column, Counts(
             documents=len(rows),
             nulls=column.null_count,
             bytes=total(pc.binary_length(distinct).take(rows)),
             tokens=total(pc.list_value_length(column)),
-            unknowns=total(pc.equal(ids, unknown)),
+            unknowns=total(self.is_unknown(ids)),
             invalid=total(_invalid(distinct).take(rows)) if counts.invalid else 0,
         )
+
+
+class Tokenizer(TextEncoder):
+    """Tokenizes with an automaton. It cannot be changed; safe to share between threads, and after fork.
+
+    `add_special_tokens`: put the template's special tokens, such as [CLS] and [SEP], around each text. `errors`: what
+    to do with text that is not valid UTF-8: "replace" reads each invalid part as U+FFFD, "error" raises TextError.
+    """
+
+    def __init__(self, automaton: Automaton, add_special_tokens: bool = True, errors: str = "replace") -> None:
+        if not isinstance(automaton, Automaton):
+            raise TypeError(f"A Tokenizer is made of an Automaton, not of {type(automaton).__name__}.")
+        super().__init__(automaton._core, bool(add_special_tokens), errors)
+        self._automaton = automaton
+        self._add_special_tokens = bool(add_special_tokens)
+        self._special = frozenset(token.content for token in automaton.added_tokens if token.special)
+
+    @property
+    def automaton(self) -> Automaton:
+        return self._automaton
+
+    @property
+    def add_special_tokens(self) -> bool:
+        return self._add_special_tokens
+
+    @property
+    def refuses_unknown(self) -> bool:
+        return self._automaton.options.unknown == "error"
+
+    def is_unknown(self, numbers: Any) -> Any:
+        unknown: Any = self._automaton.id(self._automaton.options.unk_token)
+        return pc.equal(numbers, unknown)
 
     def decode(self, ids: Iterable[int] | pa.Scalar[Any], skip_special_tokens: bool = True) -> str:
         """The text of ids, as HF's WordPiece decoder writes it; ids that are no token's are left out.
@@ -215,6 +264,11 @@ def _in_row(texts: Texts, error: TextError) -> TextError:
     return TextError(
         f"The text in row {row} is not UTF-8 at byte {_invalid_at(data)}; repair it, or give {REPLACE}.", row
     )
+
+
+def is_large(column: Any) -> bool:
+    """Whether a list column has 64-bit offsets, as the kernel gives one where there are 2**31 ids or more."""
+    return pa.types.is_large_list(column.type)
 
 
 def _invalid_at(data: bytes | None) -> int | None:

@@ -1,7 +1,8 @@
 """The PTransforms: files to files, tables to tables, strings to ids.
 
-Each takes the path of an automaton (`beam-wordpiece compile` makes one). Workers open and map it themselves, so that
-all processes of a host share its pages; a remote path is first copied once per host.
+Each takes the path of an automaton (`beam-wordpiece compile` makes one), or of a dictionary (`Dictionary.save`) whose
+ids are strings: list<string> then where list<int32> is said. Workers open and map it themselves, so that all processes
+of a host share its pages; a remote path is first copied once per host.
 
 Counters, in the namespace `beam_wordpiece`: documents, nulls, bytes (of text), tokens, unknowns, invalid (documents
 that are not valid UTF-8); for files also files (written), files_skipped and files_failed.
@@ -30,10 +31,10 @@ from apache_beam.utils.windowed_value import WindowedValue
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import AutomatonError, InputError, TextError, WordPieceError
 from beam_wordpiece.files import write_whole
-from beam_wordpiece.io import FileResult, FileTask, open_automaton, tokenize_file
+from beam_wordpiece.io import FileResult, FileTask, is_dictionary, open_tokenizer, tokenize_file
 from beam_wordpiece.parquet import Layout
 from beam_wordpiece.storage import fault_of, is_remote, version_of
-from beam_wordpiece.tokenizer import SURROGATE, Counts, Tokenizer
+from beam_wordpiece.tokenizer import SURROGATE, Counts, TextEncoder
 
 NAMESPACE = "beam_wordpiece"
 # Characters of text that `Tokenize` gathers for one call of the kernel, and how many of them a string counts for at
@@ -182,10 +183,10 @@ class TokenizeTables(beam.PTransform[Any, Any]):
 
 
 @with_input_types(str)
-@with_output_types(list[int])
 class Tokenize(beam.PTransform[Any, Any]):
     """Strings to token ids: PCollection[str] -> PCollection[list[int]], with the windows and times of the strings.
 
+    With a dictionary it is PCollection[list[str]]; its file has to be there when the pipeline is built.
     Strings are gathered within a bundle, so that many go through the kernel in one call. `add_special_tokens` and
     `errors`: as `Tokenizer` has them; a str is invalid where it holds a lone surrogate.
     """
@@ -199,7 +200,8 @@ class Tokenize(beam.PTransform[Any, Any]):
 
     def expand(self, pcoll: Any) -> Any:
         do_fn = _TokenizeStrings(self._automaton, self._settings)
-        return pcoll | "Tokenize" >> beam.ParDo(do_fn).with_output_types(list[int])
+        id_type = str if is_dictionary(self._automaton) else int
+        return pcoll | "Tokenize" >> beam.ParDo(do_fn).with_output_types(list[id_type])  # type: ignore[valid-type]
 
     def display_data(self) -> dict[str, Any]:
         names = ("add_special_tokens", "errors")
@@ -218,14 +220,13 @@ class TokenizerDoFn(beam.DoFn):
     def setup(self) -> None:
         try:
             tag = str(version_of(self._automaton))
-            self._tokenizer: Tokenizer = self._shared.acquire(self._open, tag=tag)
+            self._tokenizer: TextEncoder = self._shared.acquire(self._open, tag=tag)
         except OSError as error:
             fault = fault_of(error, self._automaton)
             raise AutomatonError(f"{self._automaton} cannot be opened on a worker: {fault}.") from error
 
-    def _open(self) -> Tokenizer:
-        automaton = open_automaton(self._automaton)
-        return Tokenizer(automaton, self._settings.add_special_tokens, self._settings.errors)
+    def _open(self) -> TextEncoder:
+        return open_tokenizer(self._automaton, self._settings.add_special_tokens, self._settings.errors)
 
     def _count(self, counts: Counts) -> None:
         for name, counter in self._counters.items():
@@ -257,7 +258,7 @@ class _TokenizeFile(TokenizerDoFn):
 
 class _TokenizeTable(TokenizerDoFn):
     def process(self, element: pa.Table) -> Iterator[pa.Table]:
-        layout = Layout(element.schema, self._settings, "The table")
+        layout = Layout(element.schema, self._settings, "The table", self._tokenizer.id_type)
         batches = element.to_batches() or [pa.RecordBatch.from_pylist([], element.schema)]
         ids, counts = layout.encode(batches, self._tokenizer, 0)
         self._count(counts)

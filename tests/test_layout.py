@@ -18,7 +18,8 @@ LAYERS: list[set[str]] = [
     {"arrow_text"},
     {"automaton"},
     {"tokenizer"},
-    {"stream"},
+    {"dictionary_ids"},
+    {"dictionary", "stream"},
     {"show.split", "show.source", "show.trace", "show.draw", "show.commands"},
     {"parquet", "parquet_writer", "documents", "parquet_source", "text_source", "sources"},
     {"chunks.settings", "chunks.elements", "chunks.faults", "chunks.spool", "chunks.encode"},
@@ -28,7 +29,7 @@ LAYERS: list[set[str]] = [
 ]
 # In plain Python, for reading: it takes nothing from the rest.
 APART = {"reference"}
-MAY_IMPORT_CORE = {"automaton", "tokenizer", "stream"}
+MAY_IMPORT_CORE = {"automaton", "tokenizer", "dictionary", "stream"}
 MAY_IMPORT_BEAM = {"storage", "io", "transforms", "chunks.dofn", "chunks.states", "chunks.transforms", "cli"}
 
 PACKAGE = ROOT / "beam_wordpiece"

@@ -14,7 +14,7 @@ from beam_wordpiece.chunks.encode import ids_array, ids_bytes
 from beam_wordpiece.chunks.faults import DeadLetter
 from beam_wordpiece.chunks.settings import ChunkSettings
 from beam_wordpiece.config import FileSettings
-from beam_wordpiece.tokenizer import Counts, Tokenizer
+from beam_wordpiece.tokenizer import Counts, TextEncoder
 from beam_wordpiece.transforms import NAMESPACE, TokenizerDoFn
 
 TOKENIZED = "tokenized"
@@ -38,7 +38,7 @@ class ChunksDoFn(TokenizerDoFn):
         self._more = {name: Metrics.counter(NAMESPACE, name) for name in COUNTERS}
 
     @property
-    def tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> TextEncoder:
         return self._tokenizer
 
     def add(self, name: str, number: int = 1) -> None:
@@ -58,7 +58,7 @@ class ChunksDoFn(TokenizerDoFn):
         return TaggedOutput(DEAD_LETTERS, letter)
 
 
-def chunk_rows(document: str, numbers: Sequence[int], column: Any) -> Iterator[TokenizedChunk]:
-    """A row for each chunk of a list column. Each has its own copy of its ids, not a slice of all."""
+def chunk_rows(tokenizer: TextEncoder, document: str, numbers: Sequence[int], column: Any) -> Iterator[TokenizedChunk]:
+    """A row for each chunk of a list column of the kernel's numbers. Each has its own ids, not a slice of all."""
     for number, row in zip(numbers, column, strict=True):
-        yield TokenizedChunk(document, number, ids_array(ids_bytes(row.values)))
+        yield TokenizedChunk(document, number, tokenizer.name_values(ids_array(ids_bytes(row.values))))

@@ -33,18 +33,18 @@ class Chunk(NamedTuple):
 
 
 class TokenizedDocument(NamedTuple):
-    """The ids of a whole document: an Arrow array of int32."""
+    """The ids of a whole document: an Arrow array of int32, or of string where they are those of a Dictionary."""
 
     document: str
-    input_ids: pa.Int32Array
+    input_ids: pa.Int32Array | pa.StringArray
 
 
 class TokenizedChunk(NamedTuple):
-    """The ids of a document that were decided with one of its chunks: an Arrow array of int32."""
+    """The ids of a document that were decided with one of its chunks: an Arrow array as that of a document."""
 
     document: str
     number: int
-    input_ids: pa.Int32Array
+    input_ids: pa.Int32Array | pa.StringArray
 
 
 def split_chunk(chunk: Chunk) -> tuple[bytes, Piece]:

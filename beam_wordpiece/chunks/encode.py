@@ -40,16 +40,18 @@ class InvalidChunk(Exception):
 def encode_pieces(stream: Stream, pieces: Iterable[Piece]) -> Iterator[tuple[Sequence[int], Any, Counts]]:
     """Feed chunks, many small ones in one call: their numbers, their ids (an Arrow list array, a row each), counts.
 
+    The ids are the numbers of the kernel, for which the tokenizer has a `name`.
+
     Raises InvalidChunk where the tokenizer of the stream refuses text that is not UTF-8.
     """
     for batch in _batches(pieces):
         numbers, texts, ends = zip(*batch, strict=True)
         chunks = pa.array(texts, pa.large_binary())
         try:
-            rows, counts = stream.feed_arrow_counted(chunks, pa.array(ends, pa.bool_()))
+            rows, counts = stream.feed_numbers(chunks, pa.array(ends, pa.bool_()))
         except TextError as error:
             raise InvalidChunk(numbers[error.row]) from error
-        yield numbers, rows.column("input_ids"), counts
+        yield numbers, rows, counts
 
 
 def _batches(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:

@@ -68,11 +68,11 @@ class TokenizeGroups(ChunksDoFn):
             total += counts
             self.add("chunks", len(numbers))
             if self.how.rows == "chunks":
-                yield from chunk_rows(document, numbers, column)
+                yield from chunk_rows(self._tokenizer, document, numbers, column)
             else:
                 parts.append(column.flatten())
         self.count_text(total)
         if total.documents:
             self.count_document(total.invalid > 0)
         if parts:
-            yield TokenizedDocument(document, pa.concat_arrays(parts))
+            yield TokenizedDocument(document, self._tokenizer.name_values(pa.concat_arrays(parts)))

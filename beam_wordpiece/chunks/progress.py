@@ -223,7 +223,7 @@ class OpenDocument:
                 self.note(invalid=self.known.invalid or counts.invalid > 0)
                 if self._owner.how.rows == "chunks":
                     self.note(rows=self.known.rows + len(numbers))
-                    yield from chunk_rows(self._name, numbers, column)
+                    yield from chunk_rows(self._owner.tokenizer, self._name, numbers, column)
                 else:
                     self._cells.ids.add((self.known.parts, ids_bytes(column.flatten())))
                     self.note(parts=self.known.parts + 1)
@@ -255,7 +255,8 @@ class OpenDocument:
         if self._owner.how.rows == "documents":
             parts = sorted(self._cells.ids.read(), key=lambda part: part[0])
             self.note(rows=self.known.rows + 1)
-            yield TokenizedDocument(self._name, pa.concat_arrays([ids_array(ids) for _, ids in parts]))
+            ids = pa.concat_arrays([ids_array(part) for _, part in parts])
+            yield TokenizedDocument(self._name, self._owner.tokenizer.name_values(ids))
         self._owner.count_document(self.known.invalid)
         yield from self._close(faults, given=True)
 

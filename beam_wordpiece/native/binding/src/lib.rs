@@ -189,6 +189,12 @@ impl Automaton {
         Ok(statistics)
     }
 
+    fn vocabulary<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let tokens = guard(|| self.kernel.tokens())?;
+        let offsets: Vec<u8> = tokens.offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
+        Ok((PyBytes::new(py, tokens.bytes), PyBytes::new(py, &offsets)))
+    }
+
     fn token(&self, py: Python<'_>, id: u32) -> PyResult<Option<String>> {
         run(py, || self.kernel.token(id).map(str::to_string))
     }

@@ -2,7 +2,7 @@
 
 use crate::added::AddedTokens;
 use crate::blocks::BlockTables;
-use crate::code_points::CodePoints;
+use crate::code_points::{CODE_POINTS, CodePoints};
 use crate::double_array::{Codes, Packed, Unit};
 use crate::error::Error;
 use crate::format::{AlignedBytes, Layout, Section};
@@ -375,11 +375,13 @@ impl<'a> Parts<'a> {
 
     fn validate_ids(&self, parameters: &Parameters) -> Result<(), String> {
         let records: &[AddedRecord] = self.slice(Section::AddedTokens)?;
+        let has_code_points = parameters.matching().is_some_and(|matching| matching.unknown == Unknown::CodePoint);
         let fits = |ids: &[u32]| ids.iter().all(|&id| id < Packed::LIMIT);
         let all_fit = fits(self.slice(Section::PrefixIds)?)
             && fits(self.slice(Section::SuffixIds)?)
             && fits(self.slice(Section::TokenIds)?)
             && fits(&[parameters.unk_id])
+            && (!has_code_points || parameters.unk_id < Packed::LIMIT - CODE_POINTS as u32)
             && records.iter().all(|record| fits(&[record.id]));
         all_fit.then_some(()).ok_or_else(|| "an id is out of range".into())
     }

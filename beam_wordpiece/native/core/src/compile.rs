@@ -2,7 +2,7 @@
 
 use crate::added::AddedTokens;
 use crate::automaton::{AddedRecord, Automaton, Parameters};
-use crate::code_points::CodePointsBuf;
+use crate::code_points::{CODE_POINTS, CodePointsBuf};
 use crate::double_array::{DoubleArray, Packed};
 use crate::error::Error;
 use crate::failure::{Failure, UNKNOWN_CHARACTER};
@@ -140,8 +140,13 @@ fn check(vocabulary: &Vocabulary) -> Result<u32, Error> {
     check_splitting(vocabulary)?;
     let ids = vocabulary.tokens.iter().map(|(token, id)| (token, *id));
     let added = vocabulary.added_tokens.iter().map(|token| (&token.content, token.id));
-    let most = if Matching::of(&vocabulary.options).is_some() { UNKNOWN_CHARACTER } else { Packed::LIMIT };
-    if let Some((token, id)) = ids.chain(added).find(|&(_, id)| id >= most) {
+    let most = match vocabulary.options.unknown {
+        Unknown::CodePoint => UNKNOWN_CHARACTER - CODE_POINTS as u32,
+        _ if Matching::of(&vocabulary.options).is_some() => UNKNOWN_CHARACTER,
+        _ => Packed::LIMIT,
+    };
+    let all = ids.chain(added);
+    if let Some((token, id)) = all.clone().find(|&(_, id)| id >= most) {
         return refuse(format!("token {token:?} has id {id}; ids have to be below {most}"));
     }
     let limit = vocabulary.options.max_input_chars_per_word;
@@ -149,6 +154,9 @@ fn check(vocabulary: &Vocabulary) -> Result<u32, Error> {
         return refuse(format!("max_input_chars_per_word is {limit}; it has to be {MOST_CHARS_PER_WORD} at most"));
     }
     let unk_token = &vocabulary.options.unk_token;
+    if unk_token.is_empty() {
+        return Ok(all.map(|(_, id)| id + 1).max().unwrap_or(0));
+    }
     match vocabulary.tokens.iter().find(|(token, _)| token == unk_token) {
         Some((_, id)) => Ok(*id),
         None => refuse(format!(
@@ -304,6 +312,9 @@ fn fingerprint(vocabulary: &Vocabulary, unk_id: u32) -> [u8; 16] {
             let limit = if options.unknown == Unknown::Word { options.max_input_chars_per_word } else { 0 };
             text(&format!("{switches:?} {unk_id}{split} {limit} {}", matching.to_bits()));
         }
+    }
+    if options.unk_token.is_empty() {
+        text(&vocabulary.metadata);
     }
     text(&format!("{:?} {:?}", vocabulary.prefix_ids, vocabulary.suffix_ids));
     hash.digest128().to_be_bytes()

@@ -51,16 +51,19 @@ pub enum Unknown {
     Byte,
     /// The character, and it is an error.
     Error,
+    /// The character, by an id of its own: that of the unknown token, and its code point more.
+    CodePoint,
 }
 
 impl Unknown {
     /// All of them, with their names.
-    const NAMED: [(&'static str, Unknown); 5] = [
+    const NAMED: [(&'static str, Unknown); 6] = [
         ("word", Unknown::Word),
         ("character", Unknown::Character),
         ("run", Unknown::Run),
         ("byte", Unknown::Byte),
         ("error", Unknown::Error),
+        ("code_point", Unknown::CodePoint),
     ];
 
     /// What has this name.
@@ -119,7 +122,8 @@ pub struct Options {
     pub clean_text: bool,
     /// Make every ideograph a word of its own.
     pub handle_chinese_chars: bool,
-    /// The token of a word that cannot be split.
+    /// The token of a word that cannot be split. Where it is empty there is none, so that a token may have any text: what is
+    /// unknown has the first id behind those of all tokens, and the metadata is part of the meaning.
     pub unk_token: String,
     /// The suffix indicator of the paper: what a token that continues a word begins with; may be empty.
     pub continuing_subword_prefix: String,

@@ -126,6 +126,11 @@ impl<'a> Sink<'a> {
             Unknown::Word | Unknown::Character => self.push(self.unk_id, bytes),
             Unknown::Run => self.extend_run(bytes),
             Unknown::Byte => self.bytes_of(self.symbol(bytes.start, jamo), bytes),
+            Unknown::CodePoint => {
+                let id = self.unk_id + self.symbol(bytes.start, jamo);
+                self.out.unknowns += usize::from(id != self.unk_id);
+                self.push(id, bytes);
+            }
             Unknown::Error => {
                 self.fault.get_or_insert(Fault::Unknown(self.symbol(bytes.start, jamo)));
             }

@@ -147,3 +147,33 @@ fn an_endless_stretch_takes_the_memory_of_the_longest_token() {
     let short = |left: &str, _: bool| assert!(left.len() < long.len());
     assert_eq!(in_parts(&automaton, &parts, short), naive(&vocabulary, &text));
 }
+
+#[test]
+fn unknown_characters_by_their_code_points_where_no_token_is_the_unknown_one() {
+    let unknown = [(Unknown::CodePoint, 7 + 'x' as u32), (Unknown::Character, 7), (Unknown::Run, 7)];
+    for (unknown, id) in unknown {
+        let mut options = Options { unknown, ..unsplit([false; 4], "") };
+        options.unk_token = String::new();
+        let tokens = vec![("[UNK]".to_string(), 6), ("xa".to_string(), 2)];
+        let mut vocabulary = Vocabulary { tokens, ..vocabulary(vec![], options, vec![]) };
+        vocabulary.prefix_ids.clear();
+        vocabulary.suffix_ids.clear();
+        for level in Level::available() {
+            let (found, _, unknowns) = ids(&automaton(&vocabulary), &["xxa[UNK]x"], level);
+            assert_eq!((found, unknowns), (vec![id, 2, 6, id], 2));
+        }
+        let mut other = vocabulary.clone();
+        other.metadata = "other ids".into();
+        assert_ne!(automaton(&other).fingerprint(), automaton(&vocabulary).fingerprint());
+    }
+}
+
+#[test]
+fn ids_of_code_points_have_to_fit() {
+    let options = Options { unknown: Unknown::CodePoint, unk_token: String::new(), ..unsplit([false; 4], "") };
+    let limit = (1 << 28) - 1 - 0x11_0000;
+    for (id, fits) in [(limit - 1, true), (limit, false)] {
+        let vocabulary = Vocabulary { tokens: vec![("a".into(), id)], ..vocabulary(vec![], options.clone(), vec![]) };
+        assert_eq!(wordpiece::compile::compile(&vocabulary).is_ok(), fits);
+    }
+}

@@ -1,0 +1,309 @@
+"""The dictionary tokenizer: keys, each with an id that is any string -> the ids of text, longest key first.
+
+Greedy longest match from the left (MaxMatch) over the whole text as it stands, by the automaton of "Fast WordPiece
+Tokenization" (Song et al., EMNLP 2021) without word splitting and with an empty suffix indicator: linear in the text.
+No Beam in here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_wordpiece import _core
+from beam_wordpiece.automaton import DICTIONARY_MARK, Automaton, open_core
+from beam_wordpiece.checks import is_text, require_path
+from beam_wordpiece.dictionary_ids import COLON, STRING_LIMIT, UNKNOWN, Names, Texts
+from beam_wordpiece.errors import AutomatonError, ConfigError, VocabularyError
+from beam_wordpiece.files import write_whole
+from beam_wordpiece.tokenizer import Encoding, TextEncoder, Tokenizer, is_large
+
+VERSION = 1
+# What the kernel calls what is given for unknown characters.
+POLICIES = dict(zip(UNKNOWN, ("character", "run", "code_point"), strict=True))
+# Nothing is normalized, and nothing but keys is found: there is no unknown token, which a text could hold.
+OPTIONS: dict[str, Any] = {
+    "profile": "hf",
+    "lowercase": False,
+    "strip_accents": False,
+    "clean_text": False,
+    "handle_chinese_chars": False,
+    "unk_token": "",
+    "continuing_subword_prefix": "",
+    "max_input_chars_per_word": 0,
+    "pretokenize": False,
+    "backward": False,
+    "segmentation": "greedy",
+    "unknown_cost": 1,
+    "added_tokens": [],
+    "prefix_ids": [],
+    "suffix_ids": [],
+}
+
+
+class Dictionary(TextEncoder):
+    """Tokenizes with the keys of a dictionary. It cannot be changed; safe to share between threads, and after fork.
+
+    `entries`: each is `<key>:<id>`; the id is what follows the last colon, so a key may have colons, and an id is any
+    string without one. Of equal keys the first wins; keys may share an id. From the left, the longest key that the rest
+    of the text begins with is taken, again and again. The text is matched as it stands: nothing is deleted, reordered
+    or lower-cased, and a key may hold any character.
+
+    `unknown`: what a character is that no key begins with where it stands. "character": the id [UNK]. "run": one [UNK]
+    for all such characters side by side. "carry": `[UNK]:` and the character itself, which can be no entry's id, as it
+    has a colon; then `detokenize` gives the text back. Each character of the text is covered by exactly one token.
+
+    `errors`: what to do with text that is not valid UTF-8, or a str with a lone surrogate: "replace" reads each invalid
+    part as U+FFFD, "error" raises TextError. What is covered and given back is the text as it is read.
+
+    Raises VocabularyError, which names the entry, where it has no colon or the key or the id is empty; TypeError where
+    it is not a str; ConfigError.
+    """
+
+    id_type: pa.DataType = pa.string()
+
+    def __init__(self, entries: Iterable[str], *, unknown: str = "character", errors: str = "replace") -> None:
+        if isinstance(entries, (str, bytes)):
+            raise TypeError(f"The entries have to be an iterable of str, not a single {type(entries).__name__}.")
+        ids = read_entries(entries, lambda number: f"Entry {number}")
+        self._start(_compile(ids, unknown), None, errors)
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], *, unknown: str = "character", errors: str = "replace"
+    ) -> Dictionary:
+        r"""A dictionary of the entries of a text file, UTF-8, one in each line, which ends with "\n" or "\r\n".
+
+        Raises what the constructor raises, and names the line; VocabularyError where the file is not UTF-8 or begins
+        with a byte order mark; OSError.
+        """
+        require_path(path, VocabularyError)
+        ids = read_entries(_lines(Path(path)), lambda number: f"{os.fspath(path)}, line {number + 1}")
+        return cls._of(_compile(ids, unknown), None, errors)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, errors: str = "replace") -> Dictionary:
+        """Map a file that `save` wrote, and check all of it. Raises AutomatonError, OSError."""
+        core, place = open_core(path)
+        return cls._of(core, place, errors)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, errors: str = "replace") -> Dictionary:
+        """A dictionary from the content of a file. Raises AutomatonError."""
+        return cls._of(_core.Automaton.from_bytes(data), None, errors)
+
+    @classmethod
+    def _of(cls, core: _core.Automaton, path: str | None, errors: str) -> Dictionary:
+        dictionary = cls.__new__(cls)
+        dictionary._start(core, path, errors)
+        return dictionary
+
+    def _start(self, core: _core.Automaton, path: str | None, errors: str) -> None:
+        super().__init__(core, False, errors)
+        self._core = core
+        self._path = path
+        self._names = _names_of(core, path or "The dictionary")
+
+    def to_bytes(self) -> bytes:
+        """The content of the dictionary's file: the same bytes for the same entries, in whatever order."""
+        return self._core.to_bytes()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the dictionary to a file, as `Automaton.save` does. Raises OSError, AutomatonError."""
+        require_path(path, AutomatonError)
+        with write_whole(path) as file:
+            file.write(self.to_bytes())
+
+    @property
+    def path(self) -> str | None:
+        """The absolute path of the file that it was opened from, or None."""
+        return self._path
+
+    @property
+    def unknown(self) -> str:
+        return self._names.unknown
+
+    def __len__(self) -> int:
+        """Number of different keys."""
+        return self._names.count
+
+    def keys(self) -> pa.Array[Any]:
+        """The keys, sorted: an Arrow array of large_string."""
+        text, places = map(pa.py_buffer, self._core.vocabulary())
+        offsets: Any = pa.Array.from_buffers(pa.uint32(), len(self) + 1, [None, places]).cast(pa.int64())
+        return pa.Array.from_buffers(pa.large_string(), len(self), [None, offsets.buffers()[1], text])
+
+    @cached_property
+    def _texts(self) -> Texts:
+        keys: Any = self.keys().to_pylist()
+        return Texts(keys, self._names)
+
+    def tokenize(self, text: str) -> list[str]:
+        """The ids of a text. Raises TypeError where it is not a str, TextError as `Tokenizer.encode` does."""
+        return self._names.of(super().encode(text).ids)
+
+    def tokenize_spans(self, text: str) -> list[tuple[str, int, int]]:
+        """The ids of a text, each with its first character and the end of its last (code points)."""
+        encoding = super().encode(text)
+        ids: list[str] = self._names.of(encoding.ids)
+        return [(id, start, end) for id, (start, end) in zip(ids, encoding.offsets, strict=True)]
+
+    def encode(self, text: str) -> Encoding:
+        """The same as a Tokenizer gives it, but that its `ids` are strings: with `offsets`, and in `tokens` the keys.
+
+        Of what is unknown the token is empty. The text is one word.
+        """
+        return self.name_encoding(super().encode(text), True)
+
+    def detokenize(self, ids: Iterable[str] | pa.Scalar[Any]) -> str:
+        """The text of ids, or of an Arrow array or list scalar of them. It is exact where unknowns are carried.
+
+        An [UNK] that carries nothing stays as it is. Raises InputError for an id that the dictionary does not give, and
+        for one that several keys have, or a key and what is unknown: what its text was, nobody knows.
+        """
+        given: Any = ids
+        if isinstance(ids, (pa.Array, pa.ChunkedArray)):
+            given = ids.to_pylist()
+        elif isinstance(ids, pa.Scalar):
+            given = ids.as_py()
+        return "".join(map(self._texts.__getitem__, given))
+
+    def name_encoding(self, encoding: Encoding, offsets: bool) -> Encoding:
+        ids: Any = self._names.of(encoding.ids)
+        if not offsets:
+            return Encoding(ids, encoding.tokens)
+        return Encoding(ids, encoding.tokens, encoding.offsets, encoding.word_ids)
+
+    def name(self, column: Any) -> Any:
+        kind: Any = pa.LargeListArray if is_large(column) else pa.ListArray
+        mask = column.is_null() if column.null_count else None
+        return kind.from_arrays(column.offsets, self.name_values(column.values), mask=mask)
+
+    def name_values(self, numbers: Any) -> Any:
+        return self._names.array(numbers)
+
+    def is_unknown(self, numbers: Any) -> Any:
+        return self._names.is_unknown(numbers)
+
+    def describe(self) -> dict[str, Any]:
+        """What is in it, for people: values that JSON can hold. Sizes are in bytes."""
+        statistics = self._core.statistics()
+        return {
+            "path": self._path,
+            "fingerprint": self.fingerprint,
+            "unknown": self.unknown,
+            "entries": len(self),
+            "statistics": {name: statistics[name] for name in ("nodes", "units", "failure_pops")},
+            "sections": dict(self._core.sections()),
+            "size": len(self.to_bytes()),
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._path is not None:
+            return _reopen, (self._path, self.fingerprint, self._errors)
+        return Dictionary.from_bytes, (self.to_bytes(), self._errors)
+
+    def __repr__(self) -> str:
+        where = f" of {self._path}" if self._path else ""
+        return f"<Dictionary{where}: {len(self)} keys, unknown {self.unknown}, {self.fingerprint}>"
+
+
+def open_tokenizer(
+    path: str | os.PathLike[str], add_special_tokens: bool = True, errors: str = "replace"
+) -> Tokenizer | Dictionary:
+    """A Tokenizer or a Dictionary, by what is in the file. Raises AutomatonError, OSError."""
+    core, place = open_core(path)
+    if core.metadata.startswith(DICTIONARY_MARK):
+        return Dictionary._of(core, place, errors)
+    return Tokenizer(Automaton(core, place), add_special_tokens, errors)
+
+
+def read_entries(entries: Iterable[str], where: Callable[[int], str]) -> dict[str, str]:
+    """The keys and their ids. `where` names an entry by its number, from 0. Raises VocabularyError, TypeError."""
+    ids: dict[str, str] = {}
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, str):
+            raise TypeError(f"{where(number)} has to be a str, not {type(entry).__name__} ({entry!r}).")
+        key, colon, id = entry.rpartition(COLON)
+        if not (key and id and is_text(entry)):
+            raise VocabularyError(f"{where(number)}, {entry!r}, {_fault(key, colon, id)}.")
+        ids.setdefault(key, id)
+    return ids
+
+
+def _fault(key: str, colon: str, id: str) -> str:
+    form = "an entry is <key>:<id>, such as cat:10"
+    if not colon:
+        return f"has no colon; {form}"
+    if not id:
+        return f"has nothing behind its last colon, where the id has to be; {form}"
+    if not key:
+        return f"has an empty key; {form}"
+    return "has half a surrogate pair; correct it"
+
+
+def _lines(path: Path) -> Iterable[str]:
+    data = path.read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise VocabularyError(f"{path}: line {line} is not UTF-8; save the file as UTF-8.") from error
+    if text.startswith("\ufeff"):
+        raise VocabularyError(f"{path}: the file begins with a byte order mark; save it as UTF-8 without one.")
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return (line.removesuffix("\r") for line in lines)
+
+
+def _compile(ids: dict[str, str], unknown: str) -> _core.Automaton:
+    if unknown not in UNKNOWN:
+        raise ConfigError(f'unknown has to be "character", "run" or "carry", not {unknown!r}.')
+    keys = sorted(ids)
+    listed = COLON.join([ids[key] for key in keys])
+    if len(listed.encode()) > STRING_LIMIT:
+        raise VocabularyError("The ids of the dictionary have 2 GiB of text or more; give shorter ones.")
+    header = json.dumps({"dictionary": VERSION, "unknown": unknown})
+    policy = POLICIES[unknown]
+    return _core.compile(keys, range(len(keys)), unknown=policy, metadata=f"{header}\n{listed}", **OPTIONS)
+
+
+def _names_of(core: _core.Automaton, name: str) -> Names:
+    """The ids of a compiled dictionary. Raises AutomatonError: the file may come from anywhere."""
+    metadata = core.metadata
+    if not metadata.startswith(DICTIONARY_MARK):
+        raise AutomatonError(f"{name} is the automaton of a vocabulary, not a dictionary; open it with Automaton.open.")
+    header, _, listed = metadata.partition("\n")
+    statistics = core.statistics()
+    count = statistics["tokens"]
+    try:
+        fields = json.loads(header)
+        known = fields["dictionary"] == VERSION and fields["unknown"] in UNKNOWN and statistics["unk_id"] == count
+    except (ValueError, KeyError, TypeError, RecursionError):
+        known = False
+    ids: Any = pa.array([], pa.string())
+    if listed:
+        parts: Any = pc.split_pattern(pa.array([listed], pa.large_string()), COLON)
+        ids = parts.values.cast(pa.string())
+    if not known or len(ids) != count:
+        raise AutomatonError(f"{name}: its ids cannot be read, or are of another version; compile it again.")
+    return Names(ids, fields["unknown"])
+
+
+def _reopen(path: str, fingerprint: str, errors: str) -> Dictionary:
+    """Open the file of a pickled dictionary, which has to mean what it meant when it was pickled."""
+    dictionary = Dictionary.open(path, errors=errors)
+    if dictionary.fingerprint != fingerprint:
+        raise AutomatonError(
+            f"{path}: the file has been replaced by another dictionary (fingerprint {dictionary.fingerprint}, "
+            f"not {fingerprint}); give dictionaries that differ names that differ."
+        )
+    return dictionary
