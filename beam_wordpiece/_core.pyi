@@ -26,6 +26,7 @@ def compile(
     prefix_ids: Sequence[int],
     suffix_ids: Sequence[int],
     metadata: str,
+    layout: str = "failure_links",
     sample: Sequence[object] | None = None,
 ) -> Automaton:
     """Compile a vocabulary.
@@ -34,8 +35,8 @@ def compile(
     metadata is part of the fingerprint. `unknown`: that of `Options`, or "code_point": the id of the unknown token and
     the code point more. `added_tokens`: (content, id, special, single_word, lstrip, rstrip, normalized). `prefix_ids`
     and `suffix_ids`: what the template puts before and after a single text. `metadata`: text that is stored and given
-    back untouched. `sample`: arrays as those of `Encoder.encode_arrow`, whose frequent words are put into the word
-    tables. Raises VocabularyError; InputError (unsupported layout).
+    back untouched. `layout`: failure_links or transducer. `sample`: arrays as those of `Encoder.encode_arrow`, whose
+    frequent words are put into the word tables. Raises VocabularyError; InputError (unsupported layout).
     """
 
 @final
@@ -57,11 +58,15 @@ class Automaton:
 
     @property
     def metadata(self) -> str: ...
+    @property
+    def layout(self) -> str:
+        """failure_links or transducer."""
+
     def sections(self) -> list[tuple[str, int]]:
         """Name and size in bytes of each section of the file."""
 
     def statistics(self) -> dict[str, int]:
-        """Counts: tokens, nodes, units, pops and so on."""
+        """Counts: tokens, nodes, units, transitions, pops and so on."""
 
     def vocabulary(self) -> tuple[bytes, bytes]:
         """The text of all tokens, in the order of their ids, and where each begins in it (uint32), with the end."""

@@ -13,6 +13,7 @@ from beam_wordpiece.arrow_text import import_sample
 from beam_wordpiece.checks import require_path
 from beam_wordpiece.errors import AutomatonError, ConfigError, VocabularyError, WordPieceError
 from beam_wordpiece.files import write_whole
+from beam_wordpiece.settings import LAYOUTS
 from beam_wordpiece.vocab import AddedToken, Decoder, Options, Piece, Vocabulary, load_vocabulary
 
 # What the metadata of a `Dictionary` begins with. In that of a vocabulary, which is JSON too, it can stand nowhere:
@@ -36,12 +37,23 @@ class Automaton:
 
     @classmethod
     def compile(
-        cls, vocabulary: str | os.PathLike[str] | Vocabulary, *, sample: Any = None, **options: object
+        cls,
+        vocabulary: str | os.PathLike[str] | Vocabulary,
+        *,
+        layout: str = "failure_links",
+        sample: Any = None,
+        **options: object,
     ) -> Automaton:
         """Compile the path of a `tokenizer.json`, a `vocab.txt` or a tokenizer folder, or a `Vocabulary`.
 
         Options are those of `load_vocabulary`, by keyword, and win over what the files say. A `Vocabulary` has its
         options already and takes none.
+
+        `layout`: "failure_links", the trie with failure links and pops of the paper's algorithms; or "transducer", the
+        same automaton without failure transitions, the paper's finite-state transducer: one transition for each
+        character, with the tokens that it writes. That changes neither ids nor the fingerprint, and takes several times
+        the memory. Only with pretokenize=True, unknown="word" and segmentation="greedy"; a vocabulary that would
+        have too many transitions is refused.
 
         `sample`: text like that which is to be tokenized, as an iterable of str or an Arrow array of text (whatever
         `Tokenizer.encode_arrow` takes); a few MB are enough, and all of it is held in memory. Its frequent words, also
@@ -52,6 +64,8 @@ class Automaton:
         Raises VocabularyError, ConfigError, OSError; InputError where the sample is Arrow data and not text, TypeError
         where it is something else.
         """
+        if layout not in LAYOUTS:
+            raise ConfigError(f"layout is {layout!r}; it has to be one of {', '.join(LAYOUTS)}.")
         texts = None if sample is None else import_sample(sample)
         if not isinstance(vocabulary, Vocabulary):
             vocabulary = load_vocabulary(vocabulary, **options)
@@ -60,7 +74,7 @@ class Automaton:
                 f"A Vocabulary has its options already; give {', '.join(options)} to load_vocabulary instead."
             )
         try:
-            return cls(_compile(vocabulary, texts))
+            return cls(_compile(vocabulary, layout, texts))
         except VocabularyError as error:
             raise VocabularyError(f"{vocabulary.source}: {error}") from error
 
@@ -97,6 +111,11 @@ class Automaton:
     def path(self) -> str | None:
         """The absolute path of the file that it was opened from, or None."""
         return self._path
+
+    @property
+    def layout(self) -> str:
+        """How it is laid out: "failure_links" or "transducer"."""
+        return self._core.layout
 
     @property
     def options(self) -> Options:
@@ -141,7 +160,8 @@ class Automaton:
         """What is in it, for people: values that JSON can hold.
 
         `source` is the file that it was compiled from, `path` the one that it was opened from. Sizes are in bytes.
-        `statistics` has how many words of several tokens a sample has put into it: `sampled_words`.
+        `statistics` has the number of `transitions` of a transducer, and how many words of several tokens a sample has
+        put into it: `sampled_words`.
         """
         details = self._details
         options = dataclasses.asdict(details.options) | {"strip_accents": details.options.strips_accents}
@@ -149,6 +169,7 @@ class Automaton:
             "source": details.source,
             "path": self._path,
             "fingerprint": self.fingerprint,
+            "layout": self.layout,
             "profile": options.pop("profile"),
             "options": options,
             "tokens": self.vocab_size,
@@ -170,7 +191,7 @@ class Automaton:
         return f"<Automaton{where}: {self.vocab_size} tokens, profile {self.options.profile}, {self.fingerprint}>"
 
 
-def _compile(vocabulary: Vocabulary, sample: list[Any] | None) -> _core.Automaton:
+def _compile(vocabulary: Vocabulary, layout: str, sample: list[Any] | None) -> _core.Automaton:
     options = vocabulary.options
     return _core.compile(
         list(vocabulary.tokens),
@@ -195,6 +216,7 @@ def _compile(vocabulary: Vocabulary, sample: list[Any] | None) -> _core.Automato
         prefix_ids=vocabulary.prefix_ids,
         suffix_ids=vocabulary.suffix_ids,
         metadata=_Details.of(vocabulary).to_json(),
+        layout=layout,
         sample=sample,
     )
 

@@ -22,7 +22,7 @@ from beam_wordpiece.dictionary import Dictionary, open_tokenizer
 from beam_wordpiece.dictionary_ids import UNKNOWN
 from beam_wordpiece.errors import ConfigError, TextError, VocabularyWarning, WordPieceError
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
-from beam_wordpiece.settings import ERRORS
+from beam_wordpiece.settings import ERRORS, LAYOUTS
 from beam_wordpiece.show.commands import DRAW_EXAMPLES, TRACE_EXAMPLES, add_draw_flags, add_trace_flags, draw, trace
 from beam_wordpiece.show.source import is_automaton
 from beam_wordpiece.terminal import cells, visible
@@ -157,6 +157,12 @@ def _add_compile(commands: Any) -> None:
     command.add_argument(
         "--sample-column", metavar="NAME", default="text", help="its text column; a field of a struct is a.b"
     )
+    command.add_argument(
+        "--layout",
+        choices=LAYOUTS,
+        default=LAYOUTS[0],
+        help="failure_links (default), or transducer: without failure transitions, the same ids, more memory",
+    )
     add_option_flags(command)
 
 
@@ -200,7 +206,7 @@ def _add_encode(commands: Any) -> None:
 
 def _compile(options: argparse.Namespace) -> None:
     sample = None if options.sample is None else _sample(options.sample, options.sample_column)
-    automaton = Automaton.compile(options.source, sample=sample, **option_values(options))
+    automaton = Automaton.compile(options.source, layout=options.layout, sample=sample, **option_values(options))
     _keep_other_files(options.output)
     automaton.save(options.output)
     size = os.path.getsize(options.output)

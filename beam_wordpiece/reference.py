@@ -10,6 +10,7 @@ The names are the paper's:
     chi                      the token that a node spells, or None
     f, F                     failure links and failure pops
     MatchLoop, precompute    Algorithm 1 and Algorithm 2
+    delta_prime, sigma_prime transitions and output of the transducer (class `Transducer`)
 
 Why it works: let v be a node, and pop the longest vocabulary prefix off the string of v, again and again,
 until what is left is a path below r#. The popped tokens are F(v), the node of what is left is f(v). When no edge of v
@@ -149,6 +150,55 @@ class StretchMatch(LinMaxMatch):
 
     def _stuck(self, v: Node, Z: list[str]) -> None:
         v.f, v.F = self.r_sharp, [*Z, UNKNOWN_CHARACTER]
+
+
+class Transducer:
+    """The same automaton without failure transitions: the finite-state transducer of the paper.
+
+    For each node `u` and character `c` there is one transition at most: to `delta_prime[u][c]`, with the tokens
+    `sigma_prime[u][c]` written on the way. They are what MatchLoop does before it has read `c`, done beforehand:
+
+        delta_prime(u, c) = delta(u, c)          sigma_prime(u, c) = []                         where u has an edge by c
+        delta_prime(u, c) = delta_prime(f(u), c) sigma_prime(u, c) = F(u) + sigma_prime(f(u), c)    where it has not
+
+    `rest[u]` is what is written at the end of a word, the paper's sigma_prime by white space, if anything can be.
+    Source: the paper's remark on finite-state transducers. All of it is stored, which for n nodes may take n² room.
+    """
+
+    def __init__(self, matcher: LinMaxMatch) -> None:
+        self.matcher = matcher
+        self.delta_prime: dict[Node, dict[str, Node]] = {}
+        self.sigma_prime: dict[Node, dict[str, list[str]]] = {}
+        self.rest: dict[Node, list[str]] = {matcher.r: [], matcher.r_sharp: []}
+        # Breadth first: failure links lead to smaller depths.
+        queue = deque([matcher.r, matcher.r_sharp])
+        while queue:
+            u = queue.popleft()
+            self._eliminate(u)
+            queue.extend(u.edges.values())
+
+    def tokenize_word(self, word: str) -> list[str] | None:
+        """The tokens of `word`, as `LinMaxMatch.tokenize_word` gives them."""
+        if len(word) > self.matcher.max_input_chars_per_word:
+            return None
+        u, tokens = self.matcher.r, list[str]()
+        for c in word:
+            if c not in self.delta_prime[u]:
+                return None
+            tokens += self.sigma_prime[u][c]
+            u = self.delta_prime[u][c]
+        return tokens + self.rest[u] if u in self.rest else None
+
+    def _eliminate(self, u: Node) -> None:
+        """The transitions of `u`, from those of its failure link."""
+        self.delta_prime[u], self.sigma_prime[u] = dict(u.edges), {c: [] for c in u.edges}
+        if u.f is None:
+            return
+        for c in self.delta_prime[u.f].keys() - u.edges.keys():
+            self.delta_prime[u][c] = self.delta_prime[u.f][c]
+            self.sigma_prime[u][c] = u.F + self.sigma_prime[u.f][c]
+        if u.f in self.rest:
+            self.rest[u] = u.F + self.rest[u.f]
 
 
 def max_match(

@@ -11,6 +11,8 @@ DOUBTFUL_LINES = ("error", "warn")
 UNKNOWN = ("word", "character", "run", "byte", "error")
 # Which of the ways to split a word or a stretch of text is taken.
 SEGMENTATIONS = ("greedy", "fewest")
+# How an automaton is laid out.
+LAYOUTS = ("failure_links", "transducer")
 
 
 @dataclass(frozen=True)

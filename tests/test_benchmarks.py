@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import beam_wordpiece as bw
-from benchmarks import short_texts, speed, streams, systems, texts
+from benchmarks import layouts, short_texts, speed, streams, systems, texts
 
 
 @pytest.fixture
@@ -85,3 +85,12 @@ def test_streams_are_timed_beside_whole_documents(tokenizer: bw.Tokenizer, monke
     ]
     assert {name for name, *_ in measured} == {"chunks", "rows"}
     assert min(ratio for _, _, ratio, _ in measured) > 0
+
+
+def test_layouts_are_measured_side_by_side(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layouts, "ROUNDS", 2)
+    vocabulary = folder / "vocabs" / "own"
+    sizes = {layout: layouts.size(vocabulary, layout) for layout in ("failure_links", "transducer")}
+    assert sizes["transducer"]["transitions"] > sizes["transducer"]["nodes"] == sizes["failure_links"]["nodes"]
+    assert sizes["transducer"]["walked"] > sizes["failure_links"]["walked"] > 100_000
+    assert min(layouts.speed(vocabulary, ["naïve cats " * 300, "中文" * 50]).values()) > 0

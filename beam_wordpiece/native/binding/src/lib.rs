@@ -23,6 +23,7 @@ use stream::Stream;
 use wordpiece::automaton::{Automaton as Kernel, OpenError};
 use wordpiece::encoder::{EncodeOptions, Encoded, encode};
 use wordpiece::error::Error;
+use wordpiece::layout::Layout;
 use wordpiece::options::{AddedToken, Options, Profile, Segmentation, Unknown, Vocabulary};
 use wordpiece::simd::Level;
 
@@ -66,7 +67,7 @@ type AddedTuple = (String, u32, bool, bool, bool, bool, bool);
 #[pyfunction]
 #[pyo3(signature = (tokens, ids, *, profile, lowercase, strip_accents, clean_text, handle_chinese_chars, unk_token,
     continuing_subword_prefix, max_input_chars_per_word, pretokenize, unknown, backward, segmentation, unknown_cost,
-    added_tokens, prefix_ids, suffix_ids, metadata, sample=None))]
+    added_tokens, prefix_ids, suffix_ids, metadata, layout="failure_links", sample=None))]
 #[allow(clippy::too_many_arguments)]
 fn compile(
     py: Python<'_>,
@@ -89,6 +90,7 @@ fn compile(
     prefix_ids: Vec<u32>,
     suffix_ids: Vec<u32>,
     metadata: String,
+    layout: &str,
     sample: Option<Vec<Bound<'_, PyAny>>>,
 ) -> PyResult<Automaton> {
     if tokens.len() != ids.len() {
@@ -124,11 +126,12 @@ fn compile(
         .collect();
     let tokens = tokens.into_iter().zip(ids).collect();
     let vocabulary = Vocabulary { tokens, added_tokens, prefix_ids, suffix_ids, options, metadata };
+    let layout = Layout::named(layout).map_err(|error| kernel_error(py, error))?;
     let sample = sample.map(|arrays| guard(|| Texts::import(&arrays))?).transpose()?;
     let compiled = run(py, || {
         let bytes = match &sample {
-            None => wordpiece::compile::compile(&vocabulary),
-            Some(texts) => wordpiece::compile::compile_with_sample(&vocabulary, texts.iter()),
+            None => wordpiece::compile::compile_with_layout(&vocabulary, layout),
+            Some(texts) => wordpiece::compile::compile_with_sample(&vocabulary, layout, texts.iter()),
         };
         bytes.and_then(|bytes| Kernel::from_bytes(&bytes))
     })?;
@@ -175,6 +178,11 @@ impl Automaton {
     #[getter]
     fn metadata(&self, py: Python<'_>) -> PyResult<String> {
         run(py, || self.kernel.metadata().to_string())
+    }
+
+    #[getter]
+    fn layout(&self) -> &'static str {
+        Layout::of(&self.kernel).name()
     }
 
     fn sections(&self) -> Vec<(&'static str, usize)> {

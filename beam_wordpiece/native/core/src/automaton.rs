@@ -10,8 +10,9 @@ use crate::matching::Matching;
 use crate::options::{AddedToken, MOST_CHARS_PER_WORD, Profile, Unknown};
 use crate::several;
 use crate::tokens::TokenList;
+use crate::transducer::{Transition, count_transitions};
 use crate::unknown::byte_tokens;
-use crate::validate::validate_units;
+use crate::validate::validate_layout;
 use crate::word_table::{Shape, WordTable};
 use bytemuck::{AnyBitPattern, Pod, Zeroable};
 use std::path::Path;
@@ -80,8 +81,10 @@ pub struct Tables<'a> {
     pub long_words: WordTable<'a, 4>,
     /// Pieces of the words in both that have several.
     pub pieces: &'a [u32],
-    /// The double array.
+    /// The double array; empty where there are transitions.
     pub units: &'a [Unit],
+    /// The transitions of the transducer, where the automaton has that layout.
+    pub transitions: &'a [Transition],
     /// Tokens of failure pops.
     pub pops: &'a [u32],
     /// Codes of code points.
@@ -163,17 +166,18 @@ impl Automaton {
 
     /// Name and bytes of every section.
     pub fn sections(&self) -> Vec<(&'static str, usize)> {
-        Section::ALL.iter().map(|&section| (section.name(), self.layout.range(section).len())).collect()
+        self.layout.sections().iter().map(|&section| (section.name(), self.layout.range(section).len())).collect()
     }
 
     /// What is in it, counted.
-    pub fn statistics(&self) -> [(&'static str, usize); 10] {
+    pub fn statistics(&self) -> [(&'static str, usize); 11] {
         let tables = self.tables();
         [
             ("tokens", self.tokens().len()),
             ("added_tokens", self.added_tokens().len()),
             ("nodes", tables.parameters.nodes as usize),
-            ("units", tables.units.len()),
+            ("units", tables.units.len().max(tables.transitions.len())),
+            ("transitions", count_transitions(tables.transitions)),
             ("failure_pops", tables.pops.len()),
             ("word_slots", tables.words.slots.len()),
             ("long_word_slots", tables.long_words.slots.len()),
@@ -296,6 +300,7 @@ impl<'a> Parts<'a> {
             )?,
             pieces: self.slice(Section::WordPieces)?,
             units: self.slice(Section::Units)?,
+            transitions: self.slice(Section::Transitions)?,
             pops: self.slice(Section::Pops)?,
             codes: self.codes()?,
             parameters,
@@ -370,7 +375,8 @@ impl<'a> Parts<'a> {
         if !codes.codes.len().is_multiple_of(256) || codes.index.iter().any(|&block| usize::from(block) >= blocks) {
             return Err("the codes of the trie have a wrong size".into());
         }
-        validate_units(self.slice(Section::Units)?, self.slice(Section::Pops)?, parameters)
+        let (units, transitions) = (self.slice(Section::Units)?, self.slice(Section::Transitions)?);
+        validate_layout(units, transitions, self.slice(Section::Pops)?, parameters)
     }
 
     fn validate_ids(&self, parameters: &Parameters) -> Result<(), String> {

@@ -7,10 +7,12 @@ use crate::double_array::{DoubleArray, Packed};
 use crate::error::Error;
 use crate::failure::{Failure, UNKNOWN_CHARACTER};
 use crate::format::{self, Section};
+use crate::layout::Layout;
 use crate::matching::Matching;
 use crate::options::{AddedToken, MOST_CHARS_PER_WORD, MOST_UNKNOWN_COST, Options, Segmentation, Unknown, Vocabulary};
 use crate::profile::Tables;
 use crate::sample::{Counts, Words};
+use crate::transducer::{self, Transition};
 use crate::trie::Trie;
 use crate::unknown::byte_token;
 use crate::utf8;
@@ -22,7 +24,12 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// Compile a vocabulary. The same vocabulary gives the same bytes.
 pub fn compile(vocabulary: &Vocabulary) -> Result<Vec<u8>, Error> {
-    let compiled = Compiled::new(vocabulary)?;
+    compile_with_layout(vocabulary, Layout::FailureLinks)
+}
+
+/// Compile a vocabulary to a layout.
+pub fn compile_with_layout(vocabulary: &Vocabulary, layout: Layout) -> Result<Vec<u8>, Error> {
+    let compiled = Compiled::new(vocabulary, layout)?;
     compiled.bytes(&Words::of_vocabulary(&compiled.whole_words))
 }
 
@@ -31,6 +38,7 @@ pub fn compile(vocabulary: &Vocabulary) -> Result<Vec<u8>, Error> {
 /// words.
 pub fn compile_with_sample<'t>(
     vocabulary: &Vocabulary,
+    layout: Layout,
     texts: impl Iterator<Item = Option<&'t [u8]>>,
 ) -> Result<Vec<u8>, Error> {
     if Matching::of(&vocabulary.options).is_some() {
@@ -40,7 +48,7 @@ pub fn compile_with_sample<'t>(
                 .into(),
         ));
     }
-    let compiled = Compiled::new(vocabulary)?;
+    let compiled = Compiled::new(vocabulary, layout)?;
     let automaton = Automaton::from_bytes(&compiled.bytes(&Words::of_vocabulary(&compiled.whole_words))?)?;
     let counts = Counts::of(&automaton, texts)?;
     compiled.bytes(&Words::of_sample(&compiled.whole_words, &counts))
@@ -52,6 +60,7 @@ struct Compiled<'a> {
     unk_id: u32,
     code_points: CodePointsBuf,
     array: DoubleArray,
+    transitions: Vec<Transition>,
     nodes: usize,
     list: StoredTokens,
     /// The tokens that are whole words, see [`Reach::whole_words`].
@@ -59,9 +68,9 @@ struct Compiled<'a> {
 }
 
 impl<'a> Compiled<'a> {
-    fn new(vocabulary: &'a Vocabulary) -> Result<Compiled<'a>, Error> {
+    fn new(vocabulary: &'a Vocabulary, layout: Layout) -> Result<Compiled<'a>, Error> {
         let options = &vocabulary.options;
-        let unk_id = check(vocabulary)?;
+        let unk_id = check(vocabulary, layout)?;
         let tables = Tables::of(options.profile);
         let reach = Reach { tables, options };
         let backward = |(token, id): &(String, u32)| (token.chars().rev().collect(), *id);
@@ -71,12 +80,17 @@ impl<'a> Compiled<'a> {
         };
         let trie = Trie::build(&tokens, &options.continuing_subword_prefix, |text| reach.word(text));
         let has_words = Matching::of(options).is_none();
-        let unknown = if has_words { Unknown::Word } else { Unknown::Character };
+        let failure = Failure::build(&trie, if has_words { Unknown::Word } else { Unknown::Character });
+        let (array, transitions) = match layout {
+            Layout::FailureLinks => (DoubleArray::build(&trie, &failure), vec![]),
+            Layout::Transducer => transducer::build(&trie, &failure)?,
+        };
         Ok(Compiled {
             vocabulary,
             unk_id,
             code_points: CodePointsBuf::build(tables, options),
-            array: DoubleArray::build(&trie, &Failure::build(&trie, unknown)),
+            array,
+            transitions,
             nodes: trie.len(),
             list: list_tokens(&vocabulary.tokens)?,
             whole_words: if has_words { reach.whole_words(&vocabulary.tokens) } else { vec![] },
@@ -85,7 +99,7 @@ impl<'a> Compiled<'a> {
 
     /// The bytes of a file with these word tables.
     fn bytes(&self, words: &Words) -> Result<Vec<u8>, Error> {
-        let Compiled { vocabulary, unk_id, code_points, array, nodes, list, .. } = self;
+        let Compiled { vocabulary, unk_id, code_points, array, transitions, nodes, list, .. } = self;
         let options = &vocabulary.options;
         let parameters = Parameters {
             words: words.short.shape,
@@ -129,15 +143,23 @@ impl<'a> Compiled<'a> {
             &added_bytes,
             cast_slice(&vocabulary.prefix_ids),
             cast_slice(&vocabulary.suffix_ids),
+            cast_slice(transitions),
         ];
         Ok(format::write(fingerprint(vocabulary, *unk_id), &contents))
     }
 }
 
 /// Refuse what cannot be compiled; give the id of the unknown token.
-fn check(vocabulary: &Vocabulary) -> Result<u32, Error> {
+fn check(vocabulary: &Vocabulary, layout: Layout) -> Result<u32, Error> {
     let refuse = |message: String| Err(Error::Vocabulary(message));
     check_splitting(vocabulary)?;
+    if layout == Layout::Transducer && Matching::of(&vocabulary.options).is_some() {
+        return refuse(
+            "layout=\"transducer\" is about words that are unknown as a whole, which there are with pretokenize=True, \
+             unknown=\"word\" and segmentation=\"greedy\" only; use the layout \"failure_links\""
+                .into(),
+        );
+    }
     let ids = vocabulary.tokens.iter().map(|(token, id)| (token, *id));
     let added = vocabulary.added_tokens.iter().map(|token| (&token.content, token.id));
     let most = match vocabulary.options.unknown {

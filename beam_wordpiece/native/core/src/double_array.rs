@@ -138,7 +138,7 @@ impl DoubleArray {
                 position[v as usize] = found ^ code;
             }
         }
-        let mut units = vec![Unit { check: NONE, base: 0, failure: NONE, pops: 0 }; layout.free.len()];
+        let mut units = vec![Unit { check: NONE, base: 0, failure: NONE, pops: 0 }; layout.units()];
         let mut pool = PopsPool::default();
         for u in ROOT..trie.len() as Node {
             for v in trie.children(u) {
@@ -150,13 +150,12 @@ impl DoubleArray {
             unit.failure = if link == NONE { NONE } else { position[link as usize] };
             unit.pops = pool.pack(&failure.lists, failure.pops[u as usize]).0;
         }
-        pool.words.extend([0; POOL_PADDING]);
-        DoubleArray { units, pool: pool.words, suffix_root, code_index, codes, bits }
+        DoubleArray { units, pool: pool.finish(), suffix_root, code_index, codes, bits }
     }
 }
 
 /// Give every supplementary code point of the trie a code, and find how many bits codes have.
-fn assign_codes(trie: &Trie) -> (Vec<u16>, Vec<u32>, u32) {
+pub fn assign_codes(trie: &Trie) -> (Vec<u16>, Vec<u32>, u32) {
     let mut supplementary: Vec<u32> = trie.label.iter().copied().filter(|&c| c >= 0x1_0000).collect();
     supplementary.sort_unstable();
     supplementary.dedup();
@@ -178,7 +177,7 @@ fn assign_codes(trie: &Trie) -> (Vec<u16>, Vec<u32>, u32) {
 }
 
 /// Which units and bases are free, the free units in a list.
-struct Layout {
+pub struct Layout {
     block: usize,
     free: Vec<bool>,
     base_used: Vec<bool>,
@@ -199,7 +198,8 @@ const LOOKS: usize = 1 << 24;
 const SECOND_LOOKS: usize = 1 << 26;
 
 impl Layout {
-    fn new(bits: u32) -> Layout {
+    /// All units of one block are free.
+    pub fn new(bits: u32) -> Layout {
         let mut layout = Layout {
             block: 1 << bits,
             free: vec![],
@@ -231,7 +231,13 @@ impl Layout {
         self.cursor = first;
     }
 
-    fn take(&mut self, unit: u32) {
+    /// Number of units, a multiple of 2^bits.
+    pub fn units(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Take a unit that is free.
+    pub fn take(&mut self, unit: u32) {
         let (before, after) = (self.previous[unit as usize], self.next[unit as usize]);
         match before {
             NONE => self.head = after,
@@ -251,7 +257,7 @@ impl Layout {
     ///
     /// For nodes with the same number of children the list of free units is gone through once: what one of them had no
     /// use for is left to nodes with fewer.
-    fn place(&mut self, codes: &[u32]) -> u32 {
+    pub fn place(&mut self, codes: &[u32]) -> u32 {
         if codes.len() != self.children {
             (self.children, self.cursor) = (codes.len(), self.head);
         }
@@ -292,7 +298,7 @@ impl Layout {
 
 /// The pool of failure pops while it is made.
 #[derive(Default)]
-struct PopsPool {
+pub struct PopsPool {
     words: Vec<u32>,
     short: HashMap<Vec<u32>, u32>,
     packed: HashMap<List, Packed>,
@@ -301,21 +307,12 @@ struct PopsPool {
 impl PopsPool {
     /// Pack a list. The list of a node extends that of its parent, which is packed before it: a long list repeats
     /// nothing of that, so all of them together stay linear in the characters of the vocabulary.
-    fn pack(&mut self, lists: &Pops, list: List) -> Packed {
+    pub fn pack(&mut self, lists: &Pops, list: List) -> Packed {
         if let Some(&packed) = self.packed.get(&list) {
             return packed;
         }
         let packed = match lists.length(list) {
-            0 => Packed::EMPTY,
-            1 => Packed(1 << 28 | lists.tokens(list)[0]),
-            length if length < Packed::LONG as usize => {
-                let words = &mut self.words;
-                let place = *self.short.entry(lists.tokens(list)).or_insert_with_key(|tokens| {
-                    words.extend_from_slice(tokens);
-                    (words.len() - tokens.len()) as u32
-                });
-                Packed((length as u32) << 28 | place)
-            }
+            length if length < Packed::LONG as usize => self.pack_short(lists.tokens(list)),
             length => {
                 let mut own = Vec::new();
                 let mut rest = list;
@@ -335,5 +332,36 @@ impl PopsPool {
         };
         self.packed.insert(list, packed);
         packed
+    }
+
+    /// Pack up to 14 tokens.
+    pub fn pack_short(&mut self, tokens: Vec<u32>) -> Packed {
+        let (words, count) = (&mut self.words, tokens.len() as u32);
+        let value = match tokens[..] {
+            [] => 0,
+            [token] => token,
+            _ => *self.short.entry(tokens).or_insert_with_key(|tokens| {
+                words.extend_from_slice(tokens);
+                (words.len() - tokens.len()) as u32
+            }),
+        };
+        Packed(count << 28 | value)
+    }
+
+    /// What is in the pool so far.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// Put words behind the others; gives their place.
+    pub fn push(&mut self, words: [u32; 4]) -> u32 {
+        self.words.extend(words);
+        (self.words.len() - words.len()) as u32
+    }
+
+    /// The pool, when all lists are in it.
+    pub fn finish(mut self) -> Vec<u32> {
+        self.words.extend([0; POOL_PADDING]);
+        self.words
     }
 }

@@ -8,14 +8,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// First bytes of every automaton file.
 const MAGIC: [u8; 8] = *b"BeamWP\r\n";
-/// Version of the format that is written. Since version 3 text may be left without word splitting.
-pub const VERSION: u32 = 3;
-/// The oldest version that is read: it has 0 where that is said. A file of any other version has to be compiled again.
+/// Version of the format with a transducer. Files without one have the version before, which has all sections but the last.
+const VERSION: u32 = 4;
+/// The oldest version that is read. In version 3 text may be left without word splitting; before, 0 is where that is said.
+/// A file of any other version has to be compiled again.
 const OLDEST: u32 = 2;
 /// Alignment of sections in the file, and of the file in memory.
 const ALIGNMENT: usize = 64;
 
-/// The sections, each exactly once in a file, in this order.
+/// The sections, each exactly once in a file, in this order; the last only where it has something in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 #[allow(missing_docs)] // the names are those that `Section::name` explains
@@ -42,11 +43,12 @@ pub enum Section {
     AddedTokenBytes,
     PrefixIds,
     SuffixIds,
+    Transitions,
 }
 
 impl Section {
     /// All sections, in their order.
-    pub const ALL: [Section; 22] = [
+    pub const ALL: [Section; 23] = [
         Section::Parameters,
         Section::Metadata,
         Section::TokenBytes,
@@ -69,6 +71,7 @@ impl Section {
         Section::AddedTokenBytes,
         Section::PrefixIds,
         Section::SuffixIds,
+        Section::Transitions,
     ];
 
     /// What a person calls it.
@@ -96,6 +99,7 @@ impl Section {
             Section::AddedTokenBytes => "added tokens: text",
             Section::PrefixIds => "template: before the text",
             Section::SuffixIds => "template: after the text",
+            Section::Transitions => "transducer: transitions",
         }
     }
 }
@@ -128,8 +132,15 @@ fn checksum(version: u32, fingerprint: &[u8; 16], body: &[u8]) -> u64 {
     xxh3_64(body) ^ xxh3_64(fingerprint) ^ u64::from(version - OLDEST)
 }
 
+/// Number of sections in a file of a version.
+fn sections(version: u32) -> usize {
+    if version < VERSION { Section::ALL.len() - 1 } else { Section::ALL.len() }
+}
+
 /// Put the sections of a file together.
 pub fn write(fingerprint: [u8; 16], contents: &[&[u8]; Section::ALL.len()]) -> Vec<u8> {
+    let version = if contents[Section::Transitions as usize].is_empty() { VERSION - 1 } else { VERSION };
+    let contents = &contents[..sections(version)];
     let mut bytes = vec![0; HEADER + contents.len() * size_of::<Entry>()];
     for (i, content) in contents.iter().enumerate() {
         bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
@@ -141,10 +152,10 @@ pub fn write(fingerprint: [u8; 16], contents: &[&[u8]; Section::ALL.len()]) -> V
     bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
     let header = Header {
         magic: MAGIC,
-        version: VERSION,
+        version,
         sections: contents.len() as u32,
         length: bytes.len() as u64,
-        checksum: checksum(VERSION, &fingerprint, &bytes[HEADER..]),
+        checksum: checksum(version, &fingerprint, &bytes[HEADER..]),
         fingerprint,
         reserved: Zeroable::zeroed(),
     };
@@ -157,6 +168,7 @@ pub fn write(fingerprint: [u8; 16], contents: &[&[u8]; Section::ALL.len()]) -> V
 pub struct Layout {
     /// The fingerprint of the meaning.
     pub fingerprint: [u8; 16],
+    sections: usize,
     ranges: [std::ops::Range<usize>; Section::ALL.len()],
 }
 
@@ -186,12 +198,13 @@ impl Layout {
         {
             return error("the automaton file is damaged: its checksum is wrong");
         }
-        let table = HEADER + Section::ALL.len() * size_of::<Entry>();
-        if header.sections as usize != Section::ALL.len() || bytes.len() < table {
+        let sections = sections(header.version);
+        let table = HEADER + sections * size_of::<Entry>();
+        if header.sections as usize != sections || bytes.len() < table {
             return error("the automaton file is damaged: its table of sections is wrong");
         }
         let mut ranges = std::array::from_fn(|_| 0..0);
-        for (i, range) in ranges.iter_mut().enumerate() {
+        for (i, range) in ranges.iter_mut().enumerate().take(sections) {
             let place = HEADER + i * size_of::<Entry>();
             let entry: Entry = bytemuck::pod_read_unaligned(&bytes[place..place + size_of::<Entry>()]);
             let (start, end) = (entry.offset as usize, entry.offset.saturating_add(entry.length) as usize);
@@ -200,10 +213,15 @@ impl Layout {
             }
             *range = start..end;
         }
-        Ok(Layout { fingerprint: header.fingerprint, ranges })
+        Ok(Layout { fingerprint: header.fingerprint, sections, ranges })
     }
 
-    /// Where a section is.
+    /// The sections that are in the file.
+    pub fn sections(&self) -> &'static [Section] {
+        &Section::ALL[..self.sections]
+    }
+
+    /// Where a section is; an empty range for one that is not there.
     pub fn range(&self, section: Section) -> std::ops::Range<usize> {
         self.ranges[section as usize].clone()
     }

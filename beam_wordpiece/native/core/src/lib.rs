@@ -5,8 +5,8 @@
 //!
 //! Where to find what:
 //! - what a vocabulary is compiled for: `options`, `profile`; what becomes of each character: `code_points`
-//! - what it is compiled to: `trie`, `failure`, `double_array`, `word_table` (with `several`, and `sample`, which fills it),
-//!   put together by `compile`
+//! - what it is compiled to: `trie`, `failure`, `double_array` or `transducer` (see `layout`), `word_table` (with
+//!   `several`, and `sample`, which fills it), put together by `compile`
 //! - the file: `format`, and `automaton` with `tokens` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
 //!   `search`, `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`, `walk_log`, `repeats`),
@@ -30,6 +30,7 @@ pub mod exact;
 pub mod failure;
 pub mod fewest;
 pub mod format;
+pub mod layout;
 pub mod lookup;
 pub mod lookup_lanes;
 pub mod matching;
@@ -48,6 +49,7 @@ pub mod simd;
 pub mod state;
 pub mod stretch;
 pub mod tokens;
+pub mod transducer;
 pub mod trie;
 pub mod unknown;
 pub mod utf8;

@@ -1,14 +1,29 @@
-//! What makes a trie from a file safe to run, whatever bytes it was made of.
+//! What makes a trie, or a transducer, from a file safe to run, whatever bytes it was made of.
 
 use crate::automaton::Parameters;
 use crate::double_array::{MOST_UNITS, POOL_PADDING, Packed, ROOT_UNIT, Unit};
+use crate::transducer::{self, Transition};
 use crate::trie::NONE;
 use std::collections::HashSet;
+
+/// Check the one that there is.
+pub fn validate_layout(
+    units: &[Unit],
+    transitions: &[Transition],
+    pops: &[u32],
+    parameters: &Parameters,
+) -> Result<(), String> {
+    match (units, transitions) {
+        (units, []) => validate_units(units, pops, parameters),
+        ([], transitions) => transducer::validate(transitions, pops, parameters),
+        _ => Err("it has failure links and a transducer".into()),
+    }
+}
 
 /// Check that the matcher ends and stays inside: a child is one deeper than its parent, a failure link leads to a
 /// smaller depth, and a node pops at most as many tokens as the link gives up characters. Where text is not split into
 /// words every node but the roots has a link.
-pub fn validate_units(units: &[Unit], pops: &[u32], parameters: &Parameters) -> Result<(), String> {
+fn validate_units(units: &[Unit], pops: &[u32], parameters: &Parameters) -> Result<(), String> {
     let block = 1usize << parameters.code_bits;
     let roots = [ROOT_UNIT, parameters.suffix_root];
     if units.is_empty() || !units.len().is_multiple_of(block) || units.len() > MOST_UNITS {
@@ -81,7 +96,7 @@ fn depths(units: &[Unit], roots: &[u32]) -> Result<Vec<u32>, String> {
 /// Check that a packed list lies in the pool and that long ones begin with an earlier one; give its length.
 ///
 /// `checked` holds the lists that are known to be sound.
-fn validate_pops(packed: Packed, pops: &[u32], checked: &mut HashSet<Packed>) -> Result<usize, String> {
+pub fn validate_pops(packed: Packed, pops: &[u32], checked: &mut HashSet<Packed>) -> Result<usize, String> {
     let mut list = packed;
     loop {
         let place = list.value() as usize;

@@ -2,13 +2,14 @@
 
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
-use crate::double_array::{Packed, ROOT_UNIT};
+use crate::double_array::{Codes, Packed, ROOT_UNIT};
 use crate::lookup::Lookup;
 use crate::merge::MARGIN;
 use crate::repeats::{LONGER_THAN, Repeats};
 use crate::several::{self, COPIED};
 use crate::simd::Simd;
 use crate::simd::lanes::MOST_LANES;
+use crate::transducer;
 use crate::trie::NONE;
 use crate::utf8;
 use crate::walk_log::Log;
@@ -77,6 +78,28 @@ impl Work {
         self.ends[end].fill(0);
     }
 
+    /// Split each word. `split` writes its pieces and gives their number, or None where it is unknown.
+    #[inline(always)]
+    pub fn each(
+        &self,
+        ids: &mut [u32],
+        counts: &mut [u32],
+        unk_id: u32,
+        split: impl Fn(Range<usize>, &mut [u32]) -> Option<usize>,
+    ) {
+        let words = self.starts.iter().zip(&self.ends).zip(&self.numbers).zip(&self.targets);
+        for (((&start, &end), &number), &target) in words.take(self.count) {
+            let out = &mut ids[target as usize..];
+            counts[number as usize] = match split(start as usize..end as usize, out) {
+                Some(count) => count as u32,
+                None => {
+                    out[0] = unk_id;
+                    1
+                }
+            };
+        }
+    }
+
     #[inline(always)]
     fn push(&mut self, start: usize, end: usize, number: usize, target: usize) {
         self.starts[self.count] = start as u32;
@@ -92,7 +115,11 @@ impl Pieces {
     #[inline(always)]
     pub fn run<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, lookup: &Lookup) {
         self.prepare(tables, chunk, lookup);
-        simd.walk(&Machine::new(tables, &chunk.bytes), self);
+        if tables.transitions.is_empty() {
+            simd.walk(&Machine::new(tables, &chunk.bytes), self);
+        } else {
+            transducer::walk(tables, &chunk.bytes, self);
+        }
         self.repeats.resolve(&mut self.firsts, &mut self.counts);
     }
 
@@ -163,8 +190,8 @@ impl Pieces {
     pub fn walk_each(&mut self, machine: &Machine<'_>) {
         let Pieces { ids, counts, ascii, other, .. } = self;
         let (bytes, codes) = (machine.bytes, machine.tables.codes);
-        let ascii_code = |at: usize| (u32::from(bytes[at]).min(codes.mask), 1);
-        walk_decoded(machine, ascii, ascii_code, ids, counts);
+        let decode = |at: usize| ascii_code(&codes, bytes, at);
+        ascii.each(ids, counts, machine.unk_id, |word, out| machine.match_loop(word, decode, out));
         walk_each(machine, other, ids, counts);
     }
 }
@@ -172,33 +199,21 @@ impl Pieces {
 /// Walk words one after the other.
 pub fn walk_each(machine: &Machine<'_>, work: &Work, ids: &mut [u32], counts: &mut [u32]) {
     let (bytes, codes) = (machine.bytes, machine.tables.codes);
-    let code = |at: usize| {
-        let (c, length) = utf8::decode_readable(bytes[at..].first_chunk().expect("bytes behind every word"));
-        (codes.code(c), length)
-    };
-    walk_decoded(machine, work, code, ids, counts);
+    let decode = |at: usize| code(&codes, bytes, at);
+    work.each(ids, counts, machine.unk_id, |word, out| machine.match_loop(word, decode, out));
 }
 
-/// The same. `decode` gives the code of the character at a place, and its length.
+/// The code of an ASCII character at a place of a chunk, and its length.
 #[inline(always)]
-fn walk_decoded(
-    machine: &Machine<'_>,
-    work: &Work,
-    decode: impl Fn(usize) -> (u32, usize),
-    ids: &mut [u32],
-    counts: &mut [u32],
-) {
-    let words = work.starts.iter().zip(&work.ends).zip(&work.numbers).zip(&work.targets);
-    for (((&start, &end), &number), &target) in words.take(work.count) {
-        let out = &mut ids[target as usize..];
-        counts[number as usize] = match machine.match_loop(start as usize..end as usize, &decode, out) {
-            Some(count) => count as u32,
-            None => {
-                out[0] = machine.unk_id;
-                1
-            }
-        };
-    }
+pub fn ascii_code(codes: &Codes<'_>, bytes: &[u8], at: usize) -> (u32, usize) {
+    (u32::from(bytes[at]).min(codes.mask), 1)
+}
+
+/// The code of any character at a place, behind which there are readable bytes, and its length.
+#[inline(always)]
+pub fn code(codes: &Codes<'_>, bytes: &[u8], at: usize) -> (u32, usize) {
+    let (c, length) = utf8::decode_readable(bytes[at..].first_chunk().expect("bytes behind every word"));
+    (codes.code(c), length)
 }
 
 /// Whether a stretch of a buffer is ASCII; there are 16 readable bytes behind it.

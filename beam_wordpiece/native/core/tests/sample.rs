@@ -6,6 +6,7 @@ use wordpiece::automaton::Automaton;
 use wordpiece::compile::{compile, compile_with_sample};
 use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode};
 use wordpiece::format::{self, Layout, Section};
+use wordpiece::layout::Layout as TrieLayout;
 use wordpiece::options::{AddedToken, Options, Profile, Segmentation, Unknown, Vocabulary};
 use wordpiece::simd::Level;
 
@@ -62,7 +63,8 @@ fn ids(automaton: &Automaton, texts: &[String], level: Level) -> (Vec<u32>, Vec<
 }
 
 fn sampled(vocabulary: &Vocabulary, sample: &[String]) -> Vec<u8> {
-    compile_with_sample(vocabulary, sample.iter().map(|text| Some(text.as_bytes()))).expect("compiles")
+    compile_with_sample(vocabulary, TrieLayout::FailureLinks, sample.iter().map(|text| Some(text.as_bytes())))
+        .expect("compiles")
 }
 
 fn open(bytes: &[u8]) -> Automaton {
@@ -233,8 +235,9 @@ fn a_forged_pool_is_refused_or_harmless() {
 fn texts_that_are_not_there_count_for_nothing() {
     let vocabulary = vocabulary(owned(&["b", "##c"]), [true; 4], 100);
     let texts = || (0..1_000).map(|i| (i % 3 != 0).then_some(if i < 900 { &b"b"[..] } else { b"bc" }));
-    let automaton = open(&compile_with_sample(&vocabulary, texts()).expect("compiles"));
+    let automaton = open(&compile_with_sample(&vocabulary, TrieLayout::FailureLinks, texts()).expect("compiles"));
     assert_eq!(several(&automaton), 1);
-    let nothing = compile_with_sample(&vocabulary, std::iter::repeat_n(None, 200)).expect("compiles");
+    let nothing =
+        compile_with_sample(&vocabulary, TrieLayout::FailureLinks, std::iter::repeat_n(None, 200)).expect("compiles");
     assert_eq!(several(&open(&nothing)), 0);
 }
