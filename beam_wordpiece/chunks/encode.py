@@ -30,11 +30,12 @@ def first_invalid(pieces: Iterable[Piece]) -> int | None:
 
 
 class InvalidChunk(Exception):
-    """Text that is not UTF-8, where that is an error: with the chunk of this number."""
+    """Text that the tokenizer refuses, with the chunk of this number: what is wrong with it and what to do."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
+    def __init__(self, number: int, fault: str) -> None:
+        super().__init__(number, fault)
         self.number = number
+        self.fault = fault
 
 
 def encode_pieces(stream: Stream, pieces: Iterable[Piece]) -> Iterator[tuple[Sequence[int], Any, Counts]]:
@@ -42,7 +43,7 @@ def encode_pieces(stream: Stream, pieces: Iterable[Piece]) -> Iterator[tuple[Seq
 
     The ids are the numbers of the kernel, for which the tokenizer has a `name`.
 
-    Raises InvalidChunk where the tokenizer of the stream refuses text that is not UTF-8.
+    Raises InvalidChunk where the tokenizer of the stream refuses the text.
     """
     for batch in _batches(pieces):
         numbers, texts, ends = zip(*batch, strict=True)
@@ -50,7 +51,7 @@ def encode_pieces(stream: Stream, pieces: Iterable[Piece]) -> Iterator[tuple[Seq
         try:
             rows, counts = stream.feed_numbers(chunks, pa.array(ends, pa.bool_()))
         except TextError as error:
-            raise InvalidChunk(numbers[error.row]) from error
+            raise InvalidChunk(numbers[error.row], error.fault) from error
         yield numbers, rows, counts
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from beam_wordpiece.chunks.elements import LEAST_WEIGHT
 from beam_wordpiece.chunks.settings import MB
+from beam_wordpiece.errors import NOT_UTF8
 
 # How many chunks a sentence lists. The fields of a `DeadLetter` have them all.
 LISTED = 10
@@ -99,3 +100,8 @@ def after_the_end(end: int, highest: int) -> str:
 
 def not_utf8(number: int) -> str:
     return f'it is not UTF-8, as chunk {number} shows (errors="replace" reads each bad part as U+FFFD)'
+
+
+def refused(number: int, fault: str) -> str:
+    """The fault of a document whose text the tokenizer refuses at this chunk."""
+    return not_utf8(number) if fault == NOT_UTF8 else f"in chunk {number} its text {fault.removesuffix('.')}"

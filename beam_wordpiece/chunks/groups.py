@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import tempfile
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
@@ -10,8 +11,8 @@ import pyarrow as pa
 
 from beam_wordpiece.chunks.dofn import ChunksDoFn, chunk_rows
 from beam_wordpiece.chunks.elements import Piece, TokenizedChunk, TokenizedDocument, document_name
-from beam_wordpiece.chunks.encode import encode_pieces, first_invalid
-from beam_wordpiece.chunks.faults import Faults, not_utf8
+from beam_wordpiece.chunks.encode import InvalidChunk, encode_pieces, first_invalid
+from beam_wordpiece.chunks.faults import Faults, not_utf8, refused
 from beam_wordpiece.chunks.spool import ChunkSpool, spool_file
 from beam_wordpiece.errors import InputError
 from beam_wordpiece.stream import Stream
@@ -59,6 +60,11 @@ class TokenizeGroups(ChunksDoFn):
             number = first_invalid(spool.pieces())
             if number is not None:
                 faults.fatal.append(not_utf8(number))
+        if self._tokenizer.refuses_unknown and not faults.fatal:
+            try:
+                collections.deque(encode_pieces(Stream(self._tokenizer), spool.pieces()), maxlen=0)
+            except InvalidChunk as error:
+                faults.fatal.append(refused(error.number, error.fault))
         return faults
 
     def _rows(self, document: str, spool: ChunkSpool) -> Iterator[TokenizedChunk | TokenizedDocument]:

@@ -16,7 +16,7 @@ from beam_wordpiece.chunks.faults import (
     after_the_end,
     gaps_between,
     misnumbered,
-    not_utf8,
+    refused,
     too_early,
     too_large,
 )
@@ -228,7 +228,7 @@ class OpenDocument:
                     self._cells.ids.add((self.known.parts, ids_bytes(column.flatten())))
                     self.note(parts=self.known.parts + 1)
         except InvalidChunk as error:
-            yield from self._kill(Faults([not_utf8(error.number)]))
+            yield from self._kill(Faults([refused(error.number, error.fault)]))
             return
         self.note(stream=stream.to_bytes())
 

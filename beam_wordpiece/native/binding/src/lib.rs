@@ -66,8 +66,8 @@ type AddedTuple = (String, u32, bool, bool, bool, bool, bool);
 
 #[pyfunction]
 #[pyo3(signature = (tokens, ids, *, profile, lowercase, strip_accents, clean_text, handle_chinese_chars, unk_token,
-    continuing_subword_prefix, max_input_chars_per_word, pretokenize, unknown, backward, segmentation, unknown_cost,
-    added_tokens, prefix_ids, suffix_ids, metadata, layout="failure_links", sample=None))]
+    continuing_subword_prefix, max_input_chars_per_word, pretokenize, unknown, added_tokens, prefix_ids, suffix_ids,
+    metadata, backward=false, segmentation="greedy", unknown_cost=1, layout="failure_links", sample=None))]
 #[allow(clippy::too_many_arguments)]
 fn compile(
     py: Python<'_>,
@@ -83,13 +83,13 @@ fn compile(
     max_input_chars_per_word: u32,
     pretokenize: bool,
     unknown: &str,
-    backward: bool,
-    segmentation: &str,
-    unknown_cost: u32,
     added_tokens: Vec<AddedTuple>,
     prefix_ids: Vec<u32>,
     suffix_ids: Vec<u32>,
     metadata: String,
+    backward: bool,
+    segmentation: &str,
+    unknown_cost: u32,
     layout: &str,
     sample: Option<Vec<Bound<'_, PyAny>>>,
 ) -> PyResult<Automaton> {

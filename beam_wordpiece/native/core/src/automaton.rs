@@ -52,7 +52,7 @@ impl Parameters {
 
     /// How that is done; None where it is not, or in no known way.
     pub fn matching(&self) -> Option<Matching> {
-        Matching::from_bits(self.stretches)
+        if self.stretches == 0 { None } else { Matching::from_bits(self.stretches) }
     }
 }
 
@@ -201,8 +201,7 @@ impl Automaton {
     /// The tables.
     pub fn tables(&self) -> Tables<'_> {
         let parts = self.parts();
-        let tables = parts.tables(&self.blocks, &self.added).expect("checked when the automaton was opened");
-        Tables { byte_tokens: &self.byte_tokens, ..tables }
+        parts.tables(&self.blocks, &self.added, &self.byte_tokens).expect("checked when the automaton was opened")
     }
 
     /// The text that was stored beside.
@@ -284,7 +283,12 @@ impl<'a> Parts<'a> {
         })
     }
 
-    fn tables(&self, blocks: &'a BlockTables, added: &'a AddedTokens) -> Result<Tables<'a>, String> {
+    fn tables(
+        &self,
+        blocks: &'a BlockTables,
+        added: &'a AddedTokens,
+        byte_tokens: &'a [u32],
+    ) -> Result<Tables<'a>, String> {
         let parameters = self.parameters()?;
         Ok(Tables {
             code_points: self.code_points()?,
@@ -306,7 +310,7 @@ impl<'a> Parts<'a> {
             parameters,
             blocks,
             added,
-            byte_tokens: &[],
+            byte_tokens,
         })
     }
 
