@@ -21,6 +21,7 @@ from beam_wordpiece.convert import CONVERT_EXAMPLES, add_convert_flags, convert
 from beam_wordpiece.dictionary import Dictionary, open_tokenizer
 from beam_wordpiece.dictionary_ids import UNKNOWN
 from beam_wordpiece.errors import ConfigError, TextError, VocabularyWarning, WordPieceError
+from beam_wordpiece.fewest_report import FEWEST_EXAMPLES, add_fewest_flags, fewest
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
 from beam_wordpiece.settings import ERRORS, LAYOUTS
 from beam_wordpiece.show.commands import DRAW_EXAMPLES, TRACE_EXAMPLES, add_draw_flags, add_trace_flags, draw, trace
@@ -127,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_encode(commands)
     add_trace_flags(_add_command(commands, "trace", "show the steps of the matching loop", TRACE_EXAMPLES, trace))
     add_draw_flags(_add_command(commands, "draw", "draw the trie of a vocabulary", DRAW_EXAMPLES, draw))
+    add_fewest_flags(_add_command(commands, "fewest", "count what greedy matching misses", FEWEST_EXAMPLES, fewest))
     add_convert_flags(
         _add_command(commands, "convert", "write a vocabulary in the normal form, or back", CONVERT_EXAMPLES, convert)
     )

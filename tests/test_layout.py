@@ -21,7 +21,7 @@ LAYERS: list[set[str]] = [
     {"dictionary_ids"},
     {"dictionary", "stream"},
     {"show.split", "show.source", "show.trace", "show.draw", "show.commands"},
-    {"parquet", "parquet_writer", "documents", "parquet_source", "text_source", "sources"},
+    {"parquet", "parquet_writer", "documents", "parquet_source", "text_source", "sources", "fewest_report"},
     {"chunks.settings", "chunks.elements", "chunks.faults", "chunks.spool", "chunks.encode"},
     {"storage", "io", "transforms"},
     {"chunks.dofn", "chunks.groups", "chunks.progress", "chunks.states", "chunks.transforms"},

@@ -1,0 +1,88 @@
+"""The command that compares greedy matching with the fewest tokens."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import beam_wordpiece as bw
+from beam_wordpiece import cli
+from tests.oracle import tokenizer_json
+
+TOKENS = ["abcd", "abc", "##e", "##f", "##def", "##g", "a", "ab", "##cx", "[UNK]"]
+
+
+@pytest.fixture
+def vocabulary(tmp_path: Path) -> str:
+    path = tmp_path / "tokenizer.json"
+    path.write_text(tokenizer_json(TOKENS), encoding="utf-8")
+    return str(path)
+
+
+def test_words(vocabulary: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Greedy takes abcd, ##e, ##f; and of abcx abc, behind which there is nothing.
+    texts = ["abcdef a ABCDEF", "a abcx ab zz", None, "a"]
+    (tmp_path / "a.txt").write_bytes(b"abcdef a ABCDEF\r\na abcx ab zz\n\na")
+    pq.write_table(pa.table({"t": texts}), tmp_path / "a.parquet")
+    for file, more in (("a.txt", []), ("a.parquet", ["--column", "t"])):
+        assert cli.main(["fewest", vocabulary, str(tmp_path / file), "--json", *more]) == 0
+        assert json.loads(capsys.readouterr().out) == {
+            "tokens": {"greedy": 12, "fewest": 11},
+            "unknown": {"greedy": 2, "fewest": 1},
+            "differences": {"places": 3, "strings": 3},
+            "examples": [
+                {"count": 1, "text": "abcdef", "greedy": ["abcd", "##e", "##f"], "fewest": ["abc", "##def"]},
+                {"count": 1, "text": "ABCDEF", "greedy": ["abcd", "##e", "##f"], "fewest": ["abc", "##def"]},
+                {"count": 1, "text": "abcx", "greedy": ["[UNK]"], "fewest": ["ab", "##cx"]},
+            ],
+        }
+    assert cli.main(["fewest", vocabulary, str(tmp_path / "a.txt"), "--examples", "1"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "                 greedy  fewest",
+        "tokens           12      11",
+        "of them unknown  2       1",
+        "1 fewer (8.333% of greedy); 3 places differ, 3 strings",
+        "",
+        "count  text    greedy        fewest",
+        "1      abcdef  abcd ##e ##f  abc ##def",
+    ]
+
+
+def test_stretches_differ_between_places_where_both_end_a_token(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, text = tmp_path / "tokenizer.json", tmp_path / "a.txt"
+    tokens = ["abcd", "abc", "e", "f", "def", "<0xC3>", "<0xA9>", "[UNK]"]
+    path.write_text(tokenizer_json(tokens, prefix="", lowercase=False), encoding="utf-8")
+    text.write_text("éabcdefabcabcdefé\nabc\n", encoding="utf-8")
+    command = ["fewest", str(path), str(text), "--json", "--pretokenize", "false", "--unknown", "byte"]
+    assert cli.main(command) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["tokens"] == {"greedy": 12, "fewest": 10}
+    assert shown["examples"] == [{"count": 2, "text": "abcdef", "greedy": ["abcd", "e", "f"], "fewest": ["abc", "def"]}]
+
+
+def test_what_cannot_be_compared(vocabulary: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--unknown", "run", "--backward", "true", "--continuing-subword-prefix", ""]
+    (tmp_path / "a.txt").write_bytes(b"")
+    for arguments, fault in (
+        ([vocabulary, str(tmp_path / "a.txt"), *options], "backward=True is not greedy matching from the left"),
+        ([vocabulary, str(tmp_path / "none.txt")], "none.txt: No such file"),
+    ):
+        assert cli.main(["fewest", *arguments]) == 2
+        assert fault in capsys.readouterr().err
+    assert cli.main(["fewest", vocabulary, str(tmp_path / "a.txt")]) == 0
+    assert "0 fewer; 0 places differ, 0 strings" in capsys.readouterr().out
+
+
+def test_options_of_the_command_line(vocabulary: str, tmp_path: Path) -> None:
+    output = str(tmp_path / "a.bwp")
+    flags = ["--segmentation", "fewest", "--unknown-cost", "7", "--unknown", "character"]
+    assert cli.main(["compile", vocabulary, "-o", output, *flags]) == 0
+    options = bw.Automaton.open(output).options
+    assert (options.segmentation, options.unknown_cost, options.unknown, options.backward) == (
+        *("fewest", 7, "character"),
+        False,
+    )
