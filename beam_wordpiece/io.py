@@ -230,9 +230,9 @@ def open_tokenizer(path: str, add_special_tokens: bool = True, errors: str = "re
 
 
 def is_dictionary(path: str) -> bool:
-    """Whether the file is a dictionary, by how it begins; False where it cannot be read from here."""
+    """Whether the file is a dictionary, by how it begins, of a remote one its copy; False where it cannot be read."""
     try:
-        with open_file(path) as file:
+        with open_file(local_copy(path)) as file:
             return DICTIONARY_MARK.encode() in file.read(MARK_WITHIN)
     except (WordPieceError, OSError):
         return False

@@ -148,6 +148,8 @@ def test_a_table_with_more_ids_than_a_column_holds(path: str) -> None:
     class Stub:
         """What `Tokenizer` gives for 2**31 ids or more, without them."""
 
+        id_type = bw.Tokenizer.id_type
+
         def encode_arrow_counted(self, texts: pa.ChunkedArray) -> tuple[pa.RecordBatch, bw.Counts]:
             lists = pa.array([[1]] * len(texts), pa.large_list(pa.int32()))
             return pa.RecordBatch.from_arrays([lists], names=["input_ids"]), bw.Counts(documents=len(texts))
