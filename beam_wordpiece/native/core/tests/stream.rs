@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use wordpiece::automaton::Automaton;
 use wordpiece::document::Document;
 use wordpiece::encoder::{EncodeOptions, Encoded, Part, Workspace, encode, encode_parts};
-use wordpiece::options::{AddedToken, Unknown};
+use wordpiece::options::{AddedToken, Segmentation, Unknown};
 use wordpiece::simd::Level;
 use wordpiece::state;
 
@@ -78,6 +78,8 @@ proptest! {
         added in added_tokens(),
         limit in 1..60u32,
         pretokenize in prop::bool::weighted(0.7),
+        unknown in prop::sample::select(vec![Unknown::Word, Unknown::Word, Unknown::Character, Unknown::Run, Unknown::Byte]),
+        fewest in prop::bool::weighted(0.1),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
         at_once in 1..5usize,
     ) {
@@ -85,10 +87,15 @@ proptest! {
             let token = String::from_iter(token);
             if i % 2 == 0 { token } else { format!("##{token}") }
         };
-        let tokens = tokens.into_iter().enumerate().map(spelled).collect();
+        let bytes = ["<0x61>", "<0x20>", "<0xC3>", "<0xA9>"].map(String::from);
+        let tokens = tokens.into_iter().enumerate().map(spelled).chain(bytes).collect();
         let mut options = options(switches, "##", limit);
-        if !pretokenize {
-            (options.pretokenize, options.unknown) = (false, Unknown::Character);
+        (options.pretokenize, options.unknown) = (pretokenize, unknown);
+        if !pretokenize && unknown == Unknown::Word {
+            options.unknown = Unknown::Character;
+        }
+        if fewest {
+            (options.segmentation, options.unknown_cost) = (Segmentation::Fewest, 2);
         }
         let vocabulary = vocabulary(tokens, options, added);
         let Ok(bytes) = wordpiece::compile::compile(&vocabulary) else { return Ok(()) };

@@ -10,7 +10,7 @@ use std::ops::Range;
 use wordpiece::automaton::Automaton;
 use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode};
 use wordpiece::failure::UNKNOWN_CHARACTER;
-use wordpiece::options::{Options, Unknown, Vocabulary};
+use wordpiece::options::{Options, Segmentation, Unknown, Vocabulary};
 use wordpiece::simd::{Level, portable::Portable};
 use wordpiece::stretch::Stretch;
 
@@ -115,9 +115,16 @@ proptest! {
         switches in any::<[bool; 4]>(),
         indicator in prop::sample::select(vec!["", "##"]),
         flags in prop::sample::select(vec![0, 1, 8, 9]),
+        unknown in prop::sample::select(vec![Unknown::Character, Unknown::Run, Unknown::Byte]),
+        way in 0..3,
+        pretokenize in any::<bool>(),
     ) {
-        let tokens = tokens.into_iter().map(String::from_iter).collect();
-        let automaton = automaton(&vocabulary(tokens, unsplit(switches, indicator), vec![added("[b", 950, flags)]));
+        let mut tokens: Vec<String> = tokens.into_iter().map(String::from_iter).collect();
+        tokens.extend(["<0x61>", "<0x20>", "<0xC3>", "<0xA9>"].map(String::from));
+        let segmentation = if way == 1 { Segmentation::Fewest } else { Segmentation::Greedy };
+        let backward = way == 2 && indicator.is_empty();
+        let options = Options { pretokenize, unknown, backward, segmentation, ..unsplit(switches, indicator) };
+        let automaton = automaton(&vocabulary(tokens, options, vec![added("[b", 950, flags)]));
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let expected = ids(&automaton, &texts, Level::Portable(Portable));
         for level in Level::available() {
