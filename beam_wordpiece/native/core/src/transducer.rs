@@ -261,7 +261,8 @@ pub fn validate(transitions: &[Transition], pops: &[u32], parameters: &Parameter
     Ok(())
 }
 
-/// Check that a list lies in the pool, and that pairs have the length of both parts, the second of which lies before it.
+/// Check that a list lies in the pool, and that pairs have the length of both parts, of which the first has tokens and the
+/// second lies before the pair: so writing a list takes no more steps than it has tokens.
 fn validate_list(mut list: Packed, pops: &[u32], checked: &mut HashSet<Packed>) -> Result<(), String> {
     while let Some((first, second)) = pair(list, pops) {
         if !checked.insert(list) {
@@ -271,7 +272,7 @@ fn validate_list(mut list: Packed, pops: &[u32], checked: &mut HashSet<Packed>) 
         let inside = |part: Packed| part.count() < 2 || part.value() as usize + POOL_PADDING <= pops.len();
         let earlier = second.count() < Packed::LONG || (second.value() as usize) < place;
         let fits = inside(list) && inside(first) && inside(second) && earlier;
-        if !fits || pops[place] as usize != first.length(pops) + second.length(pops) {
+        if !fits || first.count() == 0 || pops[place] as usize != first.length(pops) + second.length(pops) {
             return Err("long lists of the transducer are inconsistent".into());
         }
         validate_pops(first, pops, checked)?;

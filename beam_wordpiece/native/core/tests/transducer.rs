@@ -3,18 +3,19 @@
 
 mod common;
 
+use bytemuck::Zeroable;
 use common::{added, automaton, character, options, text, vocabulary};
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashMap};
-use wordpiece::automaton::Automaton;
+use wordpiece::automaton::{Automaton, Parameters};
 use wordpiece::compile::{compile, compile_with_layout, compile_with_sample};
-use wordpiece::double_array::{Codes, Packed, ROOT_UNIT};
+use wordpiece::double_array::{Codes, POOL_PADDING, Packed, ROOT_UNIT};
 use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode, encode_with_offsets};
 use wordpiece::failure::Failure;
 use wordpiece::layout::Layout;
 use wordpiece::options::{Unknown, Vocabulary};
 use wordpiece::simd::Level;
-use wordpiece::transducer::{Transition, build, write};
+use wordpiece::transducer::{Transition, build, validate, write};
 use wordpiece::trie::{NONE, Node, ROOT, Trie};
 
 fn open(bytes: &[u8]) -> Automaton {
@@ -228,6 +229,31 @@ fn what_would_be_too_large_is_refused() {
     let message = compile_with_layout(&wide, Layout::Transducer).unwrap_err().to_string();
     assert!(message.contains("transitions") && message.contains("failure_links"), "{message}");
     assert!(compile(&wide).is_ok());
+}
+
+#[test]
+fn forged_pairs_of_lists_are_refused() {
+    let parameters = Parameters { code_bits: 4, suffix_root: 2, ..Parameters::zeroed() };
+    let (long, short) = (15 << 28, 14 << 28);
+    // 14 tokens, and pairs of those and one more.
+    let sound: Vec<u32> = (100..114).chain([15, NONE, 1 << 28 | 7, short, 16, NONE, 1 << 28 | 8, long | 14]).collect();
+    let validated = |words: &[u32], list: u32| {
+        let pool = [words, &[0; POOL_PADDING]].concat();
+        let root = Transition { check: NONE, base: 0, output: 0, rest: list };
+        validate(&[root; 16], &pool, &parameters)
+    };
+    assert_eq!(validated(&sound, long | 14), Ok(()));
+    assert_eq!(validated(&sound, long | 18), Ok(()));
+    // Another length; no tokens before another list; a list that holds itself; parts that lie outside.
+    for (place, word) in [(18, 17), (20, 0), (21, long | 18), (20, short | 22), (21, short | 22), (21, long | 60)] {
+        let mut forged = sound.clone();
+        forged[place] = word;
+        if place == 20 && word == 0 {
+            forged[18] = 15;
+        }
+        assert!(validated(&forged, long | 14).is_ok() && validated(&forged, long | 18).is_err(), "{place} {word}");
+    }
+    assert!(validated(&sound, long | 40).is_err());
 }
 
 #[test]
