@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import beam_wordpiece as bw
+from beam_wordpiece.config import FileSettings
+from beam_wordpiece.parquet import Layout
 from tests.oracle import tokenizer_json
 from tests.segmentation import (
     BYTES,
@@ -26,6 +29,7 @@ from tests.segmentation import (
     ways,
 )
 from tests.strategies import WordProblem, word_problems
+from tests.test_chunk_transforms import tokenize
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +150,29 @@ def test_an_unknown_character_that_is_an_error_names_its_row(load: Load) -> None
 def test_bytes_need_a_token_of_one(load: Load) -> None:
     with pytest.raises(bw.VocabularyError, match=r"none of the tokens <0x00> to <0xFF>.*add them, or give"):
         load(["a", "<0xc3>", "<0x1FF>"], unknown="byte")
+
+
+@pytest.mark.parametrize("rows", ["documents", "chunks"])
+@pytest.mark.parametrize("stateful", [True, False])
+def test_documents_in_chunks_with_an_unknown_character_that_is_an_error_are_dead(
+    load: Load, tmp_path: Path, rows: str, stateful: bool
+) -> None:
+    load(["ab", "c"], {**PLAIN, "prefix": ""}, pretokenize=False, unknown="error").automaton.save(tmp_path / "a.bwp")
+    arrivals = [bw.Chunk("x", 0, "ca"), bw.Chunk("x", 1, "c", True)]
+    arrivals += [bw.Chunk("y", 0, "a"), bw.Chunk("y", 1, "bc", True)]
+    given, (letter,) = tokenize(tmp_path / "out", str(tmp_path / "a.bwp"), arrivals, rows=rows, stateful=stateful)
+    assert {row.document for row in given if len(row.input_ids) == 2} == {"y"}
+    assert letter.document == "x"
+    assert "in chunk 1 its text has the character 'a' (U+0061), which begins no token" in letter.reason
+
+
+def test_files_with_an_unknown_character_that_is_an_error_are_refused_with_the_place(
+    load: Load, tmp_path: Path
+) -> None:
+    tokenizer = load(["a", "b"], {**PLAIN, "prefix": ""}, pretokenize=False, unknown="error")
+    table = pa.table({"text": ["ab", None, "axb"]})
+    layout = Layout(table.schema, FileSettings(), "a.parquet")
+    with pytest.raises(
+        bw.InputError, match=r"a\.parquet, row 12: the text of 'text' has the character 'x' \(U\+0078\)"
+    ):
+        layout.encode(table.to_batches(), tokenizer, 10)

@@ -69,13 +69,7 @@ impl Unknown {
     /// What has this name.
     pub fn named(name: &str) -> Result<Unknown, Error> {
         named(name, "unknown", &Unknown::NAMED)
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Unknown::NAMED.iter().find(|(_, unknown)| *unknown == self).map_or("", |(name, _)| name)
-    }
-}
+    }}
 
 /// Which of the ways to split a word or a stretch is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
