@@ -2,10 +2,10 @@
 
 use crate::added::Pass;
 use crate::automaton::Tables;
-use crate::encoder::Part;
 use crate::error::Error;
 use crate::exact::Exact;
 use crate::normalizer::Position;
+use crate::rows::Part;
 use crate::stretch::Stretch;
 use crate::utf8;
 

@@ -12,6 +12,8 @@
 //!   `search`, `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`, `walk_log`, `repeats`),
 //!   `merge`; `encoder` runs them; where words or all of a text are stretches (`matching`), `stretch` takes the place of the
 //!   last three, with `unknown`, and `whole` and `fewest` for what needs the end first
+//! - what goes in and comes out: `rows`; what is carried from one part of a document to the next: `document`, as bytes
+//!   `state`; where in the text ids stand: `origins`, `align`, `offsets`
 //! - levels of vector instructions: `simd`
 
 pub mod added;
@@ -42,6 +44,7 @@ pub mod options;
 pub mod origins;
 pub mod profile;
 pub mod repeats;
+pub mod rows;
 pub mod sample;
 pub mod search;
 pub mod several;

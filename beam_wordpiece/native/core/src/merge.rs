@@ -1,7 +1,7 @@
 //! The fourth pass: ids of found words and pieces of the others in the order of the words, and the ends of texts.
 
-use crate::encoder::Encoded;
 use crate::lookup::Lookup;
+use crate::rows::Encoded;
 use crate::walk::Pieces;
 
 /// Ids that are copied at once, whether there are as many or not.

@@ -5,9 +5,10 @@
 
 use crate::automaton::Automaton;
 use crate::chunk::Chunk;
-use crate::encoder::{EncodeOptions, Encoded, Workspace, encode};
+use crate::encoder::{Workspace, encode};
 use crate::error::Error;
 use crate::lookup::Lookup;
+use crate::rows::{EncodeOptions, Encoded};
 use crate::several::{self, COPIED, COUNTS};
 use crate::simd::{Level, portable::Portable};
 use crate::walk::Pieces;

@@ -8,9 +8,9 @@
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::double_array::{Packed, ROOT_UNIT, Unit};
-use crate::encoder::Encoded;
 use crate::failure::UNKNOWN_CHARACTER;
 use crate::matching::Matching;
+use crate::rows::Encoded;
 use crate::trie::NONE;
 use crate::unknown::{Fault, Run, Sink};
 use crate::utf8;

@@ -2,10 +2,10 @@
 
 use crate::automaton::Tables;
 use crate::chunk::Chunk;
-use crate::encoder::Encoded;
 use crate::error::Error;
 use crate::failure::UNKNOWN_CHARACTER;
 use crate::options::Unknown;
+use crate::rows::Encoded;
 use crate::tokens::TokenList;
 use crate::trie::NONE;
 use crate::utf8;
