@@ -69,7 +69,8 @@ impl Unknown {
     /// What has this name.
     pub fn named(name: &str) -> Result<Unknown, Error> {
         named(name, "unknown", &Unknown::NAMED)
-    }}
+    }
+}
 
 /// Which of the ways to split a word or a stretch is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
