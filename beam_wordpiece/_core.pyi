@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, final, overload
 
-__all__ = ["Automaton", "EncodedColumn", "Encoder", "Encoding", "Stream", "compile", "simd_level"]
+__all__ = ["Automaton", "EncodedColumn", "Encoder", "Encoding", "Keywords", "Stream", "compile", "simd_level"]
 
 def compile(
     tokens: Sequence[str],
@@ -183,8 +183,27 @@ class Stream:
         """The same for one document after the other. `ends`: one byte for each row, not 0 where a document ends."""
 
 @final
+class Keywords:
+    """Finds the keys of a dictionary in texts. What it needs is made by the first call."""
+
+    def __new__(cls, automaton: Automaton) -> Keywords: ...
+    def find(self, text: str, overlapping: bool) -> tuple[list[int], list[int], list[int]]:
+        """First characters, ends (in characters) and numbers of keys: every occurrence, or leftmost and longest.
+
+        Raises TypeError where it is not a str, UnicodeEncodeError where it holds a lone surrogate, AutomatonError where
+        the automaton is no dictionary.
+        """
+
+    def find_arrow(self, arrays: Sequence[object], overlapping: bool, strict: bool) -> EncodedColumn:
+        """The same for arrays as those of `Encoder.encode_arrow`: large_list<struct<start, end: int64, id: int32>>."""
+
+    @property
+    def link_bytes(self) -> int:
+        """Bytes that finding every occurrence holds beside the automaton; 0 before it was asked for."""
+
+@final
 class EncodedColumn:
-    """list<int32> or large_list<int32>, one row per text, as an Arrow array."""
+    """list<int32> or large_list<int32>, one row per text, as an Arrow array; or what `Keywords.find_arrow` gives."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 

@@ -17,13 +17,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_wordpiece import _core
+from beam_wordpiece import _core, arrow_text
 from beam_wordpiece.automaton import DICTIONARY_MARK, Automaton, open_core
 from beam_wordpiece.checks import is_text, require_path
 from beam_wordpiece.dictionary_ids import COLON, STRING_LIMIT, UNKNOWN, Names, Texts
-from beam_wordpiece.errors import AutomatonError, ConfigError, VocabularyError
+from beam_wordpiece.errors import AutomatonError, ConfigError, TextError, VocabularyError
 from beam_wordpiece.files import write_whole
-from beam_wordpiece.tokenizer import Encoding, TextEncoder, Tokenizer, is_large
+from beam_wordpiece.tokenizer import Encoding, TextEncoder, Tokenizer, in_row, is_large
 
 VERSION = 1
 # What the kernel calls what is given for unknown characters.
@@ -108,6 +108,7 @@ class Dictionary(TextEncoder):
     def _start(self, core: _core.Automaton, path: str | None, errors: str) -> None:
         super().__init__(core, False, errors)
         self._core = core
+        self._keywords = _core.Keywords(core)
         self._path = path
         self._names = _names_of(core, path or "The dictionary")
 
@@ -154,6 +155,54 @@ class Dictionary(TextEncoder):
         encoding = super().encode(text)
         ids: list[str] = self._names.of(encoding.ids)
         return [(id, start, end) for id, (start, end) in zip(ids, encoding.offsets, strict=True)]
+
+    def find_all(self, text: str) -> list[tuple[int, int, str]]:
+        """Every occurrence of every key, overlapping ones too: its first character, the end of its last, and the id.
+
+        By their ends, and those with the same end by their starts. Places are code points. By the algorithm of Aho and
+        Corasick ("Efficient string matching", 1975), linear in the text and what is found. Its links are made by the
+        first call; they hold 8 bytes for each unit of the trie (`describe` counts these; the file has 16 for each),
+        whatever the keys are, and three times that while they are made. What is found may be much more than the text:
+        for each character an occurrence of every length that keys have.
+
+        Raises TypeError where it is not a str, TextError as `tokenize` does.
+        """
+        return self._found(text, True)
+
+    def find(self, text: str) -> list[tuple[int, int, str]]:
+        """The leftmost key in a text, of those that begin there the longest, and so on from its end: nothing overlaps.
+
+        The same as `find_all` otherwise, but linear in the text alone, and without links of its own: these are the keys
+        that `tokenize_spans` gives, without what is unknown.
+        """
+        return self._found(text, False)
+
+    def _found(self, text: str, overlapping: bool) -> list[tuple[int, int, str]]:
+        try:
+            starts, ends, numbers = self._keywords.find(text, overlapping)
+        except (UnicodeEncodeError, TypeError) as error:
+            starts, ends, numbers = self._keywords.find(self._repaired(text, error), overlapping)
+        return list(zip(starts, ends, self._names.of(numbers), strict=True))
+
+    def find_arrow(self, array: Any, overlapping: bool = False) -> pa.Array[Any]:
+        """What `find`, or with `overlapping` what `find_all` gives, for each text of an Arrow array, without the GIL.
+
+        `array`: as for `encode_arrow`. Gives list<struct<start: int64, end: int64, id: string>>, null for a null text:
+        large_list where there are 2**31 occurrences or more, large_string where their ids take 2 GiB or more. Raises
+        what `encode_arrow` raises.
+        """
+        texts = arrow_text.Texts(arrow_text.import_texts(array).of_rows())
+        try:
+            found: Any = self._keywords.find_arrow(texts.arrays, overlapping, self._errors == "error")
+        except TextError as error:
+            raise in_row(texts, error) from error
+        column: Any = pa.array(found)
+        starts, ends, numbers = column.values.flatten()
+        named = pa.StructArray.from_arrays([starts, ends, self.name_values(numbers)], names=["start", "end", "id"])
+        offsets, mask = column.offsets, column.is_null() if column.null_count else None
+        if len(named) > arrow_text.LIST_LIMIT:
+            return pa.LargeListArray.from_arrays(offsets, named, mask=mask)
+        return pa.ListArray.from_arrays(offsets.cast(pa.int32()), named, mask=mask)
 
     def encode(self, text: str) -> Encoding:
         """The same as a Tokenizer gives it, but that its `ids` are strings: with `offsets`, and in `tokens` the keys.

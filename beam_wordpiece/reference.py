@@ -323,6 +323,26 @@ def match_dictionary(entries: Iterable[str], text: str) -> list[tuple[str | None
     return found
 
 
+def find_keys(entries: Iterable[str], text: str) -> list[tuple[int, int, str]]:
+    """Every occurrence of every key in a text, by trying all ends for all starts: first characters, ends and ids.
+
+    By their ends, and those with the same end by their starts. Entries are those of `match_dictionary`.
+    """
+    ids = dict(reversed([entry.rsplit(":", 1) for entry in entries]))
+    places = ((start, end) for end in range(1, len(text) + 1) for start in range(end))
+    return [(start, end, ids[text[start:end]]) for start, end in places if text[start:end] in ids]
+
+
+def find_leftmost_longest(entries: Iterable[str], text: str) -> list[tuple[int, int, str]]:
+    """Of these the one that begins first, the longest if several do, and so on from its end: nothing overlaps."""
+    found, end = list[tuple[int, int, str]](), 0
+    for occurrence in sorted(find_keys(entries, text), key=lambda occurrence: (occurrence[0], -occurrence[1])):
+        if occurrence[0] >= end:
+            found.append(occurrence)
+            end = occurrence[1]
+    return found
+
+
 def merge_by_rank(symbols: Iterable[str], merges: Sequence[tuple[str, str]], prefix: str = "") -> list[str]:
     """Byte-pair encoding by its definition: of all neighbours the pair first in `merges`, the leftmost, is merged.
 

@@ -97,17 +97,21 @@ class TextEncoder:
         """
         try:
             return self._encoder.encode(text)
-        except UnicodeEncodeError as error:
+        except (UnicodeEncodeError, TypeError) as error:
+            return self._encoder.encode(self._repaired(text, error))
+
+    def _repaired(self, text: str, error: UnicodeEncodeError | TypeError) -> str:
+        """A text that was refused with this error, with U+FFFD for lone surrogates. Raises what `encode` raises."""
+        if isinstance(error, UnicodeEncodeError):
             if self._errors == "error":
                 raise TextError(
                     f"The text has a lone surrogate at character {error.start}; repair it, or give {REPLACE}.", 0
                 ) from error
-        except TypeError:
-            # Asked only now: what is asked of every text takes time.
-            if isinstance(text, str):
-                raise
-            raise TypeError(f"The text has to be a str, not {type(text).__name__}.") from None
-        return self._encoder.encode(SURROGATE.sub("\ufffd", text))
+            return SURROGATE.sub("\ufffd", text)
+        # Asked only now: what is asked of every text takes time.
+        if isinstance(text, str):
+            raise error
+        raise TypeError(f"The text has to be a str, not {type(text).__name__}.") from None
 
     def encode_arrow(self, array: Any) -> pa.RecordBatch:
         """Tokenize an Arrow array of text in one call, without the GIL.
@@ -153,7 +157,7 @@ class TextEncoder:
         try:
             column, counts = self._encode(texts.arrays)
         except TextError as error:
-            raise _in_row(texts, error) from error
+            raise in_row(texts, error) from error
         if texts.rows is not None:
             column, counts = self._spread(column, counts, texts, texts.rows)
         return column, counts
@@ -253,7 +257,7 @@ class Tokenizer(TextEncoder):
         return f"Tokenizer({self._automaton!r}, {self._add_special_tokens}, {self._errors!r})"
 
 
-def _in_row(texts: Texts, error: TextError) -> TextError:
+def in_row(texts: Texts, error: TextError) -> TextError:
     """The error of the text that has the error's number in the arrays. It names the first row that has the text."""
     number = error.row
     row = number if texts.rows is None else pc.index(texts.rows, number).as_py()

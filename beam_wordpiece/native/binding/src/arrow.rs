@@ -5,10 +5,10 @@
 
 use crate::pool::Pool;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
-use arrow_array::{Array, GenericListArray, Int32Array, OffsetSizeTrait};
+use arrow_array::{Array, GenericListArray, Int32Array, Int64Array, LargeListArray, OffsetSizeTrait, StructArray};
 use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, Fields};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::c_str;
 use pyo3::prelude::*;
@@ -16,6 +16,7 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods, PyTuple};
 use std::ffi::CStr;
 use std::sync::Arc;
 use wordpiece::encoder::Encoded;
+use wordpiece::keywords::Occurrences;
 
 const ARRAY: &CStr = c_str!("arrow_array");
 const SCHEMA: &CStr = c_str!("arrow_schema");
@@ -153,7 +154,7 @@ impl Texts {
     }
 }
 
-/// A list column of ids that gives itself to Arrow.
+/// A list column that gives itself to Arrow.
 #[pyclass(frozen, module = "beam_wordpiece._core")]
 pub struct EncodedColumn {
     data: ArrayData,
@@ -165,6 +166,22 @@ impl EncodedColumn {
         let fits = i32::try_from(encoded.ids.len()).is_ok();
         let data = if fits { list::<i32>(encoded, validity, pool) } else { list::<i64>(encoded, validity, pool) };
         EncodedColumn { data }
+    }
+
+    /// The occurrences of keys: a large list of structs of start, end and number.
+    pub fn of_occurrences(found: Occurrences, validity: Option<NullBuffer>) -> EncodedColumn {
+        let numbers: Vec<i32> = found.keys.into_iter().map(|key| key as i32).collect();
+        let fields = [("start", DataType::Int64), ("end", DataType::Int64), ("id", DataType::Int32)];
+        let fields: Fields = fields.into_iter().map(|(name, kind)| Field::new(name, kind, true)).collect();
+        let places = |places: Vec<i64>| Arc::new(Int64Array::from(places));
+        let columns: Vec<Arc<dyn Array>> =
+            vec![places(found.starts), places(found.ends), Arc::new(Int32Array::from(numbers))];
+        let item = Arc::new(Field::new_list_field(DataType::Struct(fields.clone()), true));
+        let offsets: Vec<i64> = std::iter::once(0).chain(found.rows.into_iter().map(|end| end as i64)).collect();
+        let values = Arc::new(StructArray::new(fields, columns, None));
+        EncodedColumn {
+            data: LargeListArray::new(item, OffsetBuffer::new(offsets.into()), values, validity).into_data(),
+        }
     }
 }
 

@@ -6,12 +6,14 @@
 mod arrow;
 mod encoding;
 mod idle;
+mod keywords;
 mod pool;
 mod stream;
 
 use arrow::{EncodedColumn, Texts};
 use encoding::Encoding;
 use idle::{Buffers, Idle};
+use keywords::Keywords;
 use pool::Pool;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -309,5 +311,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Encoder>()?;
     module.add_class::<Encoding>()?;
     module.add_class::<Stream>()?;
+    module.add_class::<Keywords>()?;
     module.add_class::<EncodedColumn>()
 }

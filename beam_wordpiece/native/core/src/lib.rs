@@ -14,6 +14,7 @@
 //!   last three, with `unknown`, and `whole` and `fewest` for what needs the end first
 //! - what goes in and comes out: `rows`; what is carried from one part of a document to the next: `document`, as bytes
 //!   `state`; where in the text ids stand: `origins`, `align`, `offsets`
+//! - where the keys of a dictionary stand in a text: `keywords`
 //! - levels of vector instructions: `simd`
 
 pub mod added;
@@ -32,6 +33,7 @@ pub mod exact;
 pub mod failure;
 pub mod fewest;
 pub mod format;
+pub mod keywords;
 pub mod layout;
 pub mod lookup;
 pub mod lookup_lanes;
