@@ -120,9 +120,10 @@ proptest! {
 fn many_stretches_take_little_memory() {
     let mut aligner = Aligner::default();
     for number in 0..100_000 {
-        aligner.take(&CLEANED.tables(), 0x301, 2 * number, MOST, &mut |_, _| ());
+        aligner.take(&CLEANED.tables(), 0x301, 2 * number, 100, &mut |_, _| ());
     }
-    assert!(aligner.to_numbers().len() < 200);
+    // Two numbers a stretch, and there are as many of these as marks are kept.
+    assert!(aligner.to_numbers().len() <= 2 * 100 + 10);
 }
 
 /// What the aligner takes for granted of the tables.
