@@ -16,6 +16,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.checks import is_automaton
 from beam_wordpiece.config import FileSettings, add_option_flags, option_values
 from beam_wordpiece.convert import CONVERT_EXAMPLES, add_convert_flags, convert
 from beam_wordpiece.dictionary import Dictionary, open_tokenizer
@@ -25,7 +26,6 @@ from beam_wordpiece.fewest_report import FEWEST_EXAMPLES, add_fewest_flags, fewe
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
 from beam_wordpiece.settings import ERRORS, LAYOUTS
 from beam_wordpiece.show.commands import DRAW_EXAMPLES, TRACE_EXAMPLES, add_draw_flags, add_trace_flags, draw, trace
-from beam_wordpiece.show.source import is_automaton
 from beam_wordpiece.terminal import cells, visible
 from beam_wordpiece.tokenizer import Encoding, Tokenizer
 

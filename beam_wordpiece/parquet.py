@@ -213,7 +213,8 @@ def footer_digest(file: pa.NativeFile, where: str) -> str:
     magic = file.read(4) if size >= 12 else b""
     if magic not in (b"PAR1", b"PARE"):
         raise InputError(
-            f"{where} is not a Parquet file: its {size} bytes do not begin as one does; where it is text, set `format`."
+            f"{where} is not a Parquet file: its {size} bytes do not begin as one does; where it is text, give "
+            "--format text (setting `format`)."
         )
     file.seek(size - 8)
     tail = file.read(8)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beam_wordpiece.checks import AUTOMATON_MAGIC
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.documents import DocumentEncoder, Pieces, numbers_within
 from beam_wordpiece.errors import InputError, TextError
@@ -18,6 +19,20 @@ from beam_wordpiece.tokenizer import Counts, TextEncoder
 DOCUMENT_COLUMN, CHUNK_COLUMN, TEXT_COLUMN = "document", "chunk", "text"
 SUFFIXES = (".txt", ".text")
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+
+_UNPACK = "unpack it, and give the text plain, as .gz or as .zst"
+# What other formats begin with, and no text does; what they are called, and what to do with such a file.
+NO_TEXT = {
+    b"\x1f\x8b\x08": ("gzip", "let its name end in .gz if it is packed once, otherwise unpack it"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "let its name end in .zst if it is packed once, otherwise unpack it"),
+    **{b"BZh%d1AY&SY" % level: ("bzip2", _UNPACK) for level in range(1, 10)},
+    b"\xfd7zXZ\0": ("xz", _UNPACK),
+    b"PK\x03\x04": ("zip", _UNPACK),
+    b"7z\xbc\xaf\x27\x1c": ("7z", _UNPACK),
+    b"\x04\x22\x4d\x18": ("lz4", _UNPACK),
+    b"PAR1\x15": ("Parquet", "let its name end in .parquet, and leave --format (setting `format`) text out"),
+    AUTOMATON_MAGIC: ("a compiled automaton", "give the text that is to be tokenized"),
+}
 
 # Bytes of text that are read at a time; a chunk has no more, but for a few bytes that were not decided before.
 BLOCK_BYTES = 1 << 20
@@ -69,7 +84,7 @@ class TextSource:
         cutter = _Cutter(self._settings)
         documents = chunks = 0
         goes_on = False
-        for block, is_last in self._blocks():
+        for block, is_last in text_blocks(self._file, self._where):
             texts = cutter.cut(block, is_last)
             del block
             count = len(texts)
@@ -86,38 +101,65 @@ class TextSource:
             names = self.schema.names[:-1]
             yield Pieces(pa.table({name: columns[name] for name in names}), texts, begins, ends)
 
-    def _blocks(self) -> Iterator[tuple[bytes, bool]]:
-        """The text in blocks, and whether a block is the last: only that of an empty file is empty."""
-        stream = self._decompressed()
-        block, is_last = self._read(stream), False
-        while not is_last:
-            following = self._read(stream)
-            is_last = not following
-            full, block = [block], following
-            del following
-            yield full.pop(), is_last
 
-    def _decompressed(self) -> pa.NativeFile:
-        kind = compression_of(self._where)
-        if kind is None:
-            return self._file
-        if self._file.size() == 0:
-            raise InputError(f"{self._where} is cut off: it is empty, which no file of {kind} is.")
-        compression: Any = kind
-        return pa.CompressedInputStream(self._file, compression)
+def read_lines(file: pa.NativeFile, where: str) -> Iterator[list[bytes]]:
+    """The lines of a text file, compressed or not by its name, some at a time and without what ends them.
 
-    def _read(self, stream: pa.NativeFile) -> bytes:
-        parts, missing = [], BLOCK_BYTES
-        try:
-            # Less than what is asked for is given also where there is more to come.
-            while missing and (part := stream.read(missing)):
-                parts.append(part)
-                missing -= len(part)
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(
-                f"{self._where} cannot be read to its end: {one_line(error)}; is it damaged or cut off?"
-            ) from error
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+    Raises InputError where the file is damaged or is no text.
+    """
+    cutter = _Cutter(FileSettings())
+    held = list[bytes]()
+    for block, is_last in text_blocks(file, where):
+        lines: Any = cutter.cut(block, is_last).to_pylist()
+        if not lines:
+            continue
+        lines[0] = b"".join([*held, lines[0]])
+        held = [lines.pop()] if cutter.is_open else []
+        yield lines
+
+
+def text_blocks(file: pa.NativeFile, where: str) -> Iterator[tuple[bytes, bool]]:
+    """The text of a file in blocks, and whether a block is the last: only that of an empty file is empty.
+
+    A file is compressed where its name says so. Raises InputError where it is damaged, or is no text by how it begins.
+    """
+    stream = _decompressed(file, where)
+    block, is_last = _read(stream, where), False
+    _refuse_other_formats(block, where)
+    while not is_last:
+        following = _read(stream, where)
+        is_last = not following
+        full, block = [block], following
+        del following
+        yield full.pop(), is_last
+
+
+def _refuse_other_formats(block: bytes, where: str) -> None:
+    for magic, (kind, remedy) in NO_TEXT.items():
+        if block.startswith(magic):
+            raise InputError(f"{where} is no text: it begins as {kind} does; {remedy}.")
+
+
+def _decompressed(file: pa.NativeFile, where: str) -> pa.NativeFile:
+    kind = compression_of(where)
+    if kind is None:
+        return file
+    if file.size() == 0:
+        raise InputError(f"{where} is cut off: it is empty, which no file of {kind} is.")
+    compression: Any = kind
+    return pa.CompressedInputStream(file, compression)
+
+
+def _read(stream: pa.NativeFile, where: str) -> bytes:
+    parts, missing = [], BLOCK_BYTES
+    try:
+        # Less than what is asked for is given also where there is more to come.
+        while missing and (part := stream.read(missing)):
+            parts.append(part)
+            missing -= len(part)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{where} cannot be read to its end: {one_line(error)}; is it damaged or cut off?") from error
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 class _Cutter:

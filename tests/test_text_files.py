@@ -171,9 +171,12 @@ def test_text_that_is_not_utf_8(used: bw.Tokenizer, monkeypatch: pytest.MonkeyPa
         assert out["text"] == documents
         strict = bw.Tokenizer(used.automaton, errors="error")
         for chosen in ("documents", "chunks"):
-            with pytest.raises(InputError, match=r"^a\.txt: the text of document 0 is not UTF-8; repair it, or set"):
+            with pytest.raises(
+                InputError,
+                match=r"^a\.txt: the text of document 0 is not UTF-8, at byte 3 of the document; repair it, or set",
+            ):
                 rows(data, strict, {"rows": chosen, "errors": "error"})
-    with pytest.raises(InputError, match=r"document 2 is not UTF-8"):
+    with pytest.raises(InputError, match=r"document 2 is not UTF-8, at byte 1 of"):
         rows(b"a\n\nb\xff\nc", strict, {"errors": "error"})
 
 
@@ -239,7 +242,7 @@ def test_an_output_is_kept_or_written_again(tmp_path: Path, tokenizer: bw.Tokeni
 
 def test_the_format_by_name_or_by_choice(tmp_path: Path, tokenizer: bw.Tokenizer) -> None:
     (tmp_path / "notes.md.gz").write_bytes(gzip.compress(b"a cat\n"))
-    with pytest.raises(InputError, match=r"notes\.md\.gz is not a Parquet file: .*; where it is text, set `format`"):
+    with pytest.raises(InputError, match=r"notes\.md\.gz is not a Parquet file: .*; where it is text, give --format"):
         run(tmp_path, tokenizer, "notes.md.gz")
     assert run(tmp_path, tokenizer, "notes.md.gz", format="text").rows == 1
     pq.write_table(pa.table({"text": ["a cat"] * 3}), tmp_path / "table.txt")

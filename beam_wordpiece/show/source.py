@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.checks import is_automaton
 from beam_wordpiece.errors import ConfigError, VocabularyWarning, warn_of_vocabulary
 from beam_wordpiece.tokenizer_folder import FolderSettings
 from beam_wordpiece.vocab import load_vocabulary, read_vocab_txt
 from beam_wordpiece.vocab_types import Decoder, Options, Overrides, Vocabulary, add_tokens, bare_templates
-
-# What an automaton file begins with.
-MAGIC = b"BeamWP\r\n"
 
 
 def load(path: str, **options: object) -> Vocabulary:
@@ -44,14 +42,6 @@ def load(path: str, **options: object) -> Vocabulary:
     # What cannot be compiled is refused here as well.
     Automaton.compile(vocabulary)
     return vocabulary
-
-
-def is_automaton(path: Path) -> bool:
-    """Whether this is an automaton file, whole or damaged, by how it begins. Raises OSError."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
 
 
 def _with_unknown(tokens: dict[str, int], overrides: Overrides, path: str) -> Vocabulary:
