@@ -15,10 +15,12 @@ import pyarrow as pa
 
 from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.config import FileSettings, add_option_flags, option_values
-from beam_wordpiece.errors import ConfigError
+from beam_wordpiece.errors import NOT_UTF8, ConfigError, InputError, TextError
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
+from beam_wordpiece.settings import ERRORS
 from beam_wordpiece.show.source import load
 from beam_wordpiece.terminal import table, visible
+from beam_wordpiece.text_source import read_lines
 from beam_wordpiece.tokenizer import Encoding, Tokenizer
 from beam_wordpiece.vocab_types import Vocabulary
 
@@ -32,8 +34,6 @@ Greedy matching takes the longest token again and again. It may need more tokens
 none for a word that has a split. A place is a word, or without words the text between two places where both end a
 token. `compile --segmentation fewest` makes an automaton that splits into the fewest.
 """
-# Lines of a text file that are encoded at once.
-LINES = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,15 +49,16 @@ class Comparison:
     """Texts by greedy matching and with the fewest tokens, counted.
 
     `greedy` and `fewest` are counts of tokens without those of the template, `unknown_greedy` and `unknown_fewest` of
-    unknown tokens among them. `differences`: how often each string is split in two ways.
+    unknown tokens among them. `invalid`: texts that are not UTF-8, where `errors` lets them pass. `differences`: how
+    often each string is split in two ways.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, errors: str = "error") -> None:
         if vocabulary.options.backward:
             raise ConfigError("backward=True is not greedy matching from the left; leave it out to compare.")
         self._words = vocabulary.options.pretokenize
-        self._tokenizers = [_tokenizer(vocabulary, segmentation) for segmentation in ("greedy", "fewest")]
-        self.greedy = self.fewest = self.unknown_greedy = self.unknown_fewest = 0
+        self._tokenizers = [_tokenizer(vocabulary, way, errors) for way in ("greedy", "fewest")]
+        self.greedy = self.fewest = self.unknown_greedy = self.unknown_fewest = self.invalid = 0
         self.differences = Counter[Difference]()
 
     def add(self, texts: Any) -> None:
@@ -67,6 +68,7 @@ class Comparison:
         self.fewest += of_fewest.tokens
         self.unknown_greedy += of_greedy.unknowns
         self.unknown_fewest += of_fewest.unknowns
+        self.invalid += of_greedy.invalid
         for text, one, other in zip(texts, greedy.column(0), fewest.column(0), strict=True):
             if one != other:
                 self._compare(_readable(text))
@@ -93,6 +95,7 @@ class Comparison:
         return {
             "tokens": {"greedy": self.greedy, "fewest": self.fewest},
             "unknown": {"greedy": self.unknown_greedy, "fewest": self.unknown_fewest},
+            "invalid": self.invalid,
             "differences": {"places": self.differences.total(), "strings": len(self.differences)},
             "examples": [
                 {"count": count, **dataclasses.asdict(difference)}
@@ -101,10 +104,10 @@ class Comparison:
         }
 
 
-def _tokenizer(vocabulary: Vocabulary, segmentation: str) -> Tokenizer:
+def _tokenizer(vocabulary: Vocabulary, segmentation: str, errors: str) -> Tokenizer:
     options = dataclasses.replace(vocabulary.options, segmentation=segmentation)
     automaton = Automaton.compile(dataclasses.replace(vocabulary, options=options))
-    return Tokenizer(automaton, add_special_tokens=False)
+    return Tokenizer(automaton, False, errors)
 
 
 def _readable(text: pa.Scalar[Any]) -> str:
@@ -121,35 +124,67 @@ def add_fewest_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "vocabulary", metavar="VOCAB", help="a vocab.txt, tokenizer.json, tokenizer folder or automaton"
     )
-    command.add_argument("files", metavar="FILE", nargs="+", help="text: .parquet, or any other with a document a line")
+    command.add_argument(
+        "files", metavar="FILE", nargs="+", help="text: .parquet, or any other with a document a line, also .gz or .zst"
+    )
     command.add_argument("--column", metavar="NAME", default="text", help="the text column of Parquet (default: text)")
     command.add_argument("--examples", metavar="N", type=int, default=20, help="differences to show (default: 20)")
     command.add_argument("--json", action="store_true", help="as JSON, for programs")
+    command.add_argument(
+        "--errors",
+        choices=ERRORS,
+        default="error",
+        help="text that is not UTF-8: an error (default), or U+FFFD, and the texts are counted",
+    )
     add_option_flags(command)
 
 
 def fewest(options: argparse.Namespace) -> None:
     """Run the command."""
-    comparison = Comparison(load(options.vocabulary, **option_values(options)))
+    comparison = Comparison(load(options.vocabulary, **option_values(options)), options.errors)
     for path in options.files:
-        for texts in _texts(path, options.column):
-            comparison.add(texts)
+        for first, texts in _texts(path, options.column):
+            try:
+                comparison.add(texts)
+            except TextError as error:
+                raise _in_file(path, first + error.row, error) from error
     shown = comparison.describe(max(options.examples, 0))
     print(json.dumps(shown, indent=2, ensure_ascii=False) if options.json else "\n".join(_lines(shown)))
 
 
-def _texts(path: str, column: str) -> Iterator[pa.Array[Any]]:
-    """The texts of a file, some at a time. Raises InputError, OSError."""
-    with open(path, "rb") as file:
-        if not path.endswith(".parquet"):
-            lines: Iterable[bytes] = (line.rstrip(b"\r\n") for line in file)
-            while block := list(itertools.islice(lines, LINES)):
-                yield pa.array(block, pa.large_binary())
-            return
-        parquet = open_parquet(pa.PythonFile(file), path)
-        layout = Layout(parquet.schema_arrow, FileSettings(text_column=column, columns=()), path)
-        for blocks in read_blocks(parquet, layout, path):
-            yield from (layout.texts(batch) for batch in blocks)
+def _texts(path: str, column: str) -> Iterator[tuple[int, pa.Array[Any]]]:
+    """The texts of a file, some at a time, and the number of the first of them, from 0. Raises InputError, OSError."""
+    first = 0
+    with open(path, "rb") as opened:
+        file = pa.PythonFile(opened)
+        for texts in _of_parquet(file, path, column) if _is_parquet(path) else _of_lines(file, path):
+            yield first, texts
+            first += len(texts)
+
+
+def _is_parquet(path: str) -> bool:
+    return path.lower().endswith(".parquet")
+
+
+def _of_lines(file: pa.NativeFile, path: str) -> Iterator[pa.Array[Any]]:
+    for lines in read_lines(file, path):
+        yield pa.array(lines, pa.large_binary())
+
+
+def _of_parquet(file: pa.NativeFile, path: str, column: str) -> Iterator[pa.Array[Any]]:
+    parquet = open_parquet(file, path)
+    layout = Layout(parquet.schema_arrow, FileSettings(text_column=column, columns=()), path)
+    for blocks in read_blocks(parquet, layout, path):
+        yield from (layout.texts(batch) for batch in blocks)
+
+
+def _in_file(path: str, row: int, error: TextError) -> InputError:
+    """The error of a text of a file. Lines are counted from 1, as editors do, and rows from 0, as Parquet's are."""
+    place = f"row {row}" if _is_parquet(path) else f"line {row + 1}"
+    if error.fault == NOT_UTF8:
+        remedy = "repair it, or give --errors replace to read each bad part as U+FFFD"
+        return InputError(f"{path}: {place} is not UTF-8 text; {remedy}.")
+    return InputError(f"{path}: {place} {error.fault}")
 
 
 def _lines(shown: dict[str, Any]) -> Iterator[str]:
@@ -164,6 +199,8 @@ def _lines(shown: dict[str, Any]) -> Iterator[str]:
         ]
     )
     yield f"{more:,} fewer{share}; {differences['places']:,} places differ, {differences['strings']:,} strings"
+    if shown["invalid"]:
+        yield f"{shown['invalid']:,} texts are not UTF-8 and were read with U+FFFD"
     if shown["examples"]:
         yield ""
         rows = [("count", "text", "greedy", "fewest")]

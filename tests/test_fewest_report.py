@@ -1,5 +1,7 @@
 """The command that compares greedy matching with the fewest tokens."""
 
+import bz2
+import gzip
 import json
 from pathlib import Path
 
@@ -24,13 +26,17 @@ def vocabulary(tmp_path: Path) -> str:
 def test_words(vocabulary: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Greedy takes abcd, ##e, ##f; and of abcx abc, behind which there is nothing.
     texts = ["abcdef a ABCDEF", "a abcx ab zz", None, "a"]
-    (tmp_path / "a.txt").write_bytes(b"abcdef a ABCDEF\r\na abcx ab zz\n\na")
+    lines = b"abcdef a ABCDEF\r\na abcx ab zz\n\na"
+    (tmp_path / "a.txt").write_bytes(lines)
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(lines))
+    (tmp_path / "a.log.zst").write_bytes(pa.Codec("zstd").compress(lines, asbytes=True))
     pq.write_table(pa.table({"t": texts}), tmp_path / "a.parquet")
-    for file, more in (("a.txt", []), ("a.parquet", ["--column", "t"])):
+    for file, more in (("a.txt", []), ("a.txt.gz", []), ("a.log.zst", []), ("a.parquet", ["--column", "t"])):
         assert cli.main(["fewest", vocabulary, str(tmp_path / file), "--json", *more]) == 0
         assert json.loads(capsys.readouterr().out) == {
             "tokens": {"greedy": 12, "fewest": 11},
             "unknown": {"greedy": 2, "fewest": 1},
+            "invalid": 0,
             "differences": {"places": 3, "strings": 3},
             "examples": [
                 {"count": 1, "text": "abcdef", "greedy": ["abcd", "##e", "##f"], "fewest": ["abc", "##def"]},
@@ -75,6 +81,35 @@ def test_what_cannot_be_compared(vocabulary: str, tmp_path: Path, capsys: pytest
         assert fault in capsys.readouterr().err
     assert cli.main(["fewest", vocabulary, str(tmp_path / "a.txt")]) == 0
     assert "0 fewer; 0 places differ, 0 strings" in capsys.readouterr().out
+
+
+def test_what_is_no_text(vocabulary: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(pa.table({"text": [b"a", b"\xff"]}), tmp_path / "a.parquet")
+    bw.Automaton.compile(vocabulary).save(tmp_path / "a.bwp")
+    for name, content, fault in (
+        ("a.txt", b"ab\na\xffb\n", "a.txt: line 2 is not UTF-8 text; repair it, or give --errors replace"),
+        ("a.parquet", None, "a.parquet: row 1 is not UTF-8 text; "),
+        ("a.bwp", None, "a.bwp is no text: it begins as a compiled automaton does; give the text"),
+        ("a.gz", b"ab\n", "a.gz cannot be read to its end"),
+        ("a.bz2", bz2.compress(b"ab\n"), "a.bz2 is no text: it begins as bzip2 does; unpack it"),
+    ):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        assert cli.main(["fewest", vocabulary, str(tmp_path / name)]) == 2
+        assert fault in capsys.readouterr().err
+    command = ["fewest", vocabulary, str(tmp_path / "a.txt"), str(tmp_path / "a.parquet"), "--errors", "replace"]
+    assert cli.main(command) == 0
+    assert "\n2 texts are not UTF-8 and were read with U+FFFD\n" in capsys.readouterr().out
+    assert cli.main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["invalid"] == 2
+
+
+def test_a_text_that_is_refused_is_named_by_its_line(
+    vocabulary: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_bytes(b"ab\nab\nz\n")
+    assert cli.main(["fewest", vocabulary, str(tmp_path / "a.txt"), "--unknown", "error"]) == 2
+    assert "a.txt: line 3 has the character 'z' (U+007A), which begins no token" in capsys.readouterr().err
 
 
 def test_options_of_the_command_line(vocabulary: str, tmp_path: Path) -> None:
