@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.display import DisplayData
+from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from apache_beam.typehints.decorators import TypeCheckError
 
@@ -273,6 +274,37 @@ def test_wrong_settings_are_refused_when_the_pipeline_is_built(path: str) -> Non
         bw.TokenizeChunks(path, errors="ignore")
 
 
+@pytest.mark.parametrize("rows", ["documents", "chunks"])
+def test_a_table_in_which_nobody_knows_the_last_chunk(
+    tmp_path: Path, path: str, tokenizer: bw.Tokenizer, rows: str
+) -> None:
+    arrivals = [bw.Chunk(7, 1, "fable"), bw.Chunk(8, 2, "c"), bw.Chunk(7, 0, "unaf"), bw.Chunk(8, 0, "a")]
+    given, (letter,) = tokenize(tmp_path, path, arrivals, rows=rows, end="highest")
+    assert scattered.ids_by_document(given) == {"7": tokenizer.encode("unaffable").ids}
+    assert (letter.document, letter.gaps) == ("8", [(1, 1)])
+    _, letters = tokenize(tmp_path / "marked", path, arrivals[:3:2], rows=rows)
+    assert [letter.gaps for letter in letters] == [[(2, None)]]
+    assert 'end="highest" takes the highest number' in letters[0].reason
+
+
+def test_the_highest_number_ends_no_stream(path: str) -> None:
+    with pytest.raises(bw.ConfigError, match="bounded input has where it is grouped"):
+        bw.TokenizeChunks(path, end="highest", stateful=True)
+    source = pipeline_with() | PeriodicImpulse() | beam.Map(str).with_output_types(bw.Chunk)
+    for stateful in (None, False):
+        with pytest.raises(bw.ConfigError, match="mark the last chunks of unbounded input"):
+            _ = source | str(stateful) >> bw.TokenizeChunks(path, end="highest", stateful=stateful)
+    with pytest.raises(bw.ConfigError, match="end has to be marked or highest, not 'last'"):
+        bw.TokenizeChunks(path, end="last")
+
+
+def test_both_outputs_as_one_are_refused_when_the_pipeline_is_built(path: str) -> None:
+    result = pipeline_with() | beam.Create([bw.Chunk("a", 0, "x", True)]) | bw.TokenizeChunks(path)
+    for transform in (beam.Map(print), "Print" >> beam.Map(print)):
+        with pytest.raises(TypeError, match=r"two PCollections, tokenized and dead_letters; apply .*result\.tokenized"):
+            _ = result | transform
+
+
 def test_types_and_names_of_the_outputs(path: str) -> None:
     for rows, kind in (("documents", bw.TokenizedDocument), ("chunks", bw.TokenizedChunk)):
         for stateful in (False, True):
@@ -300,6 +332,7 @@ def test_display_data_says_what_is_done(path: str) -> None:
         "max_document_mb": "null",
         "max_early_mb": 64,
         "gap_timeout": 60,
+        "end": "marked",
         "stateful": "null",
         "add_special_tokens": True,
         "errors": "replace",

@@ -75,6 +75,21 @@ def test_a_chunk_that_is_the_last_one_and_is_not(first: bool) -> None:
     assert (faults.fatal, faults.gaps, faults.conflicts, spool.duplicates) == ([], [], [0], 0)
 
 
+def test_the_highest_number_as_the_end() -> None:
+    def faults(*arrivals: bw.Chunk) -> Faults:
+        spool = ChunkSpool(io.BytesIO(), MB, ends_unmarked=True)
+        for chunk in arrivals:
+            spool.add(*split_chunk(chunk)[1])
+        return spool.faults()
+
+    assert not faults(bw.Chunk("a", 1, "y"), bw.Chunk("a", 0, "x"))
+    assert faults(bw.Chunk("a", 3, "y"), bw.Chunk("a", 1, "x")).gaps == [(0, 0), (2, 2)]
+    marked = faults(bw.Chunk("a", 0, "x", True), bw.Chunk("a", 1, "y"))
+    assert marked.fatal == ["chunk 0 is marked as the last one and there is a chunk 1"]
+    assert faults(bw.Chunk("a", 0, "x"), bw.Chunk("a", 0, "y")).conflicts == [0]
+    assert faults(bw.Chunk("a", -1, "x")).fatal
+
+
 def test_two_last_chunks() -> None:
     faults = spool_of([bw.Chunk("a", 4, "x", True), bw.Chunk("a", 1, "x", True)]).faults()
     assert faults.fatal == ["chunk 1 is marked as the last one and there is a chunk 4"]
@@ -133,7 +148,10 @@ def test_text_goes_to_disk_when_it_is_long(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("chunk", "message"),
     [
-        (bw.Chunk(7, 0, "x"), r"The document of a chunk has to be a str, not int \(7\)"),  # type: ignore[arg-type]
+        (bw.Chunk(7.0, 0, "x"), r"has to be a str or a whole number, not float \(7.0\); give str"),  # type: ignore[arg-type]
+        (bw.Chunk(True, 0, "x"), r"has to be a str or a whole number, not bool \(True\)"),
+        (bw.Chunk(np.True_, 0, "x"), r"has to be a str or a whole number, not bool"),  # type: ignore[arg-type]
+        (bw.Chunk(pa.scalar(None, pa.string()), 0, "x"), r"has to be a str or a whole number, not NoneType"),  # type: ignore[arg-type]
         (bw.Chunk("a", "0", "x"), r"The number of a chunk of 'a' has to be a whole number, not str \('0'\)"),  # type: ignore[arg-type]
         (bw.Chunk("a", 1.0, "x"), r"not float \(1.0\)"),  # type: ignore[arg-type]
         (bw.Chunk("a", 3, 5), "Chunk 3 of 'a' has to be str or bytes, not int"),  # type: ignore[arg-type]
@@ -149,6 +167,10 @@ def test_fields_of_other_types(chunk: bw.Chunk, message: str) -> None:
 def test_fields_that_are_almost_as_they_should_be() -> None:
     assert split_chunk(bw.Chunk("a", np.int64(3), None)) == (b"a", (3, b"", False))  # type: ignore[arg-type]
     assert split_chunk(bw.Chunk("a", 3, "x", np.bool_(True)))[1] == (3, b"x", True)  # type: ignore[arg-type]
+    for name in (7, np.int32(7), np.str_("7"), pa.scalar(7), pa.scalar("7")):
+        assert split_chunk(bw.Chunk(name, 3, "x"))[0] == b"7"  # type: ignore[arg-type]
+    scalars = [pa.scalar(value) for value in (-7, 3, "x", True)]
+    assert split_chunk(bw.Chunk(*scalars)) == (b"-7", (3, b"x", True))  # type: ignore[arg-type]
     key, (_, text, _) = split_chunk(bw.Chunk("\ud800", 0, "a\ud800\udc00b"))
     assert document_name(key) == "\ud800"
     assert text.decode("utf-8", "replace") == "a\ufffd\ufffdb", "one for each, as `Tokenizer.encode` has it"
@@ -171,7 +193,8 @@ def test_the_sentence_names_some_and_the_fields_all() -> None:
     letter = Faults(["it is odd"], [*gaps, (90, 95), (100, None)], [0, 4]).letter("a", 5, 1, 0)
     assert letter.reason == (
         "The document 'a' is not whole or not valid: it is odd; chunks missing: 1, 3, 5, 7, 9, 11, 13, 15, 17, 19 and "
-        "4 more; no chunk is the last one; chunks with different contents: 0, 4."
+        "4 more; no chunk is the last one (mark it with last=True; "
+        'end="highest" takes the highest number of bounded input for it); chunks with different contents: 0, 4.'
     )
     assert letter.gaps == [*gaps, (90, 95), (100, None)]
     assert (letter.conflicts, letter.chunks, letter.duplicates, letter.rows) == ([0, 4], 5, 1, 0)

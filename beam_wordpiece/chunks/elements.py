@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -22,11 +23,13 @@ Piece = tuple[int, bytes, bool]
 class Chunk(NamedTuple):
     """A piece of a document, cut anywhere.
 
-    `document`: the document's name. `number`: the place of the chunk in it, from 0. `text`: str, or bytes of UTF-8,
-    which may be cut inside a character; None is an empty text. `last`: whether the document ends with this chunk.
+    `document`: the document's name; a whole number is taken as its digits, so that 7 and "7" are one document, and
+    comes out as a str. `number`: the place of the chunk in it, from 0. `text`: str, or bytes of UTF-8, which may be cut
+    inside a character; None is an empty text. `last`: whether the document ends with this chunk; nobody need know where
+    TokenizeChunks is told `end="highest"`. Each may be an Arrow scalar.
     """
 
-    document: str
+    document: str | int
     number: int
     text: str | bytes | None
     last: bool = False
@@ -52,9 +55,9 @@ def split_chunk(chunk: Chunk) -> tuple[bytes, Piece]:
 
     Raises TypeError where a field is of another type.
     """
-    document, number, text, last = chunk
-    if not isinstance(document, str):
-        raise TypeError(f"The document of a chunk has to be a str, not {type(document).__name__} ({document!r}).")
+    fields: Any = (value.as_py() if isinstance(value, pa.Scalar) else value for value in chunk)
+    document, number, text, last = fields
+    document = _name(document)
     try:
         number = operator.index(number)
     except TypeError:
@@ -66,6 +69,16 @@ def split_chunk(chunk: Chunk) -> tuple[bytes, Piece]:
         raise TypeError(f"`last` of chunk {number} of {document!r} has to be True or False, not {last!r}.")
     number = number if 0 <= number <= MAX_NUMBER else NO_NUMBER
     return document.encode("utf-8", "surrogatepass"), (number, _text_bytes(text or b""), bool(last))
+
+
+def _name(document: Any) -> str:
+    if isinstance(document, str):
+        return document
+    with contextlib.suppress(TypeError):
+        if not isinstance(document, bool):
+            return str(operator.index(document))
+    found = f"{type(document).__name__} ({document!r})"
+    raise TypeError(f"The document of a chunk has to be a str or a whole number, not {found}; give str(...) of it.")
 
 
 def document_name(key: bytes) -> str:

@@ -13,6 +13,10 @@ from beam_wordpiece.errors import NOT_UTF8
 # How many chunks a sentence lists. The fields of a `DeadLetter` have them all.
 LISTED = 10
 
+NO_END = (
+    'no chunk is the last one (mark it with last=True; end="highest" takes the highest number of bounded input for it)'
+)
+
 # The first and the last number that are missing; None as the last where the end of the document is missing too.
 Gap = tuple[int, "int | None"]
 
@@ -57,7 +61,7 @@ class Faults:
         if missing:
             reasons.append(f"chunks missing: {_listed(missing)}")
         if len(missing) < len(self.gaps):
-            reasons.append("no chunk is the last one")
+            reasons.append(NO_END)
         if self.conflicts:
             reasons.append(f"chunks with different contents: {_listed([str(number) for number in self.conflicts])}")
         return reasons
@@ -104,4 +108,9 @@ def not_utf8(number: int) -> str:
 
 def refused(number: int, fault: str) -> str:
     """The fault of a document whose text the tokenizer refuses at this chunk."""
-    return not_utf8(number) if fault == NOT_UTF8 else f"in chunk {number} its text {fault.removesuffix('.')}"
+    # A stream puts the byte behind the words.
+    return (
+        not_utf8(number)
+        if fault.startswith(NOT_UTF8.partition(";")[0])
+        else f"in chunk {number} its text {fault.removesuffix('.')}"
+    )

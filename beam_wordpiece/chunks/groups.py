@@ -41,7 +41,7 @@ class TokenizeGroups(ChunksDoFn):
 
     def _spooled(self, document: str, chunks: Iterable[Piece], file: IO[bytes]) -> ChunkSpool:
         """The chunks of a document, as far as it may have them. Raises InputError where the disk is full."""
-        spool = ChunkSpool(file, self.how.document_bytes)
+        spool = ChunkSpool(file, self.how.document_bytes, self.how.ends_unmarked)
         for number, text, last in chunks:
             try:
                 if not spool.add(number, text, last):

@@ -12,6 +12,8 @@ MB = 1 << 20
 # Where its chunks become rows, a document takes room on a disk or in Beam's state, and not in memory.
 CHUNKED_DOCUMENT_MB = 1024
 
+_CHOICES = {"rows": ("documents", "chunks"), "on_gap": ("dead_letter", "emit"), "end": ("marked", "highest")}
+
 
 @dataclass(frozen=True)
 class ChunkSettings:
@@ -25,9 +27,10 @@ class ChunkSettings:
     max_document_mb: float | None = None
     max_early_mb: float = 64
     gap_timeout: float = 600.0
+    end: str = "marked"
 
     def __post_init__(self) -> None:
-        for name, choices in (("rows", ("documents", "chunks")), ("on_gap", ("dead_letter", "emit"))):
+        for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ConfigError(f"{name} has to be {' or '.join(choices)}, not {getattr(self, name)!r}.")
         for name in ("max_document_mb", "max_early_mb", "gap_timeout"):
@@ -39,6 +42,11 @@ class ChunkSettings:
     def _document_mb(self) -> float:
         default = DOCUMENT_MB if self.rows == "documents" else CHUNKED_DOCUMENT_MB
         return default if self.max_document_mb is None else self.max_document_mb
+
+    @property
+    def ends_unmarked(self) -> bool:
+        """Whether a document without a last chunk ends with the highest number that is there."""
+        return self.end == "highest"
 
     @property
     def document_bytes(self) -> int:

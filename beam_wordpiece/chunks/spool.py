@@ -23,11 +23,13 @@ def spool_file() -> IO[bytes]:
 class ChunkSpool:
     """The chunks of one document as they come: texts in a file, and an index of about LEAST_WEIGHT bytes a chunk.
 
-    `file`: empty, to read and write (`spool_file`). `limit`: what all chunks may weigh, in bytes.
+    `file`: empty, to read and write (`spool_file`). `limit`: what all chunks may weigh, in bytes. `ends_unmarked`:
+    where no chunk is marked as the last one, it is that with the highest number.
     """
 
-    def __init__(self, file: IO[bytes], limit: int) -> None:
+    def __init__(self, file: IO[bytes], limit: int, ends_unmarked: bool = False) -> None:
         self._limit = limit
+        self._ends_unmarked = ends_unmarked
         self._file = file
         # The row of a number, and where the text of a row starts in the file: the next one begins where it ends.
         self._rows: dict[int, int] = {}
@@ -92,4 +94,4 @@ class ChunkSpool:
         end = min(self._ends, default=MAX_NUMBER)
         if numbers and numbers[-1] > end:
             fatal.append(after_the_end(end, numbers[-1]))
-        return Faults(fatal, gaps_between(numbers, bool(self._ends)), sorted(self._conflicts))
+        return Faults(fatal, gaps_between(numbers, bool(self._ends) or self._ends_unmarked), sorted(self._conflicts))

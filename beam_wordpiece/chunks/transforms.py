@@ -8,9 +8,11 @@ import os
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.pvalue import DoOutputsTuple
 from apache_beam.typehints import with_input_types
 
 from beam_wordpiece.automaton import Automaton
+from beam_wordpiece.checks import path_of_automaton
 from beam_wordpiece.chunks.dofn import DEAD_LETTERS, TOKENIZED
 from beam_wordpiece.chunks.elements import Chunk, Piece, TokenizedChunk, TokenizedDocument, split_chunk
 from beam_wordpiece.chunks.faults import DeadLetter
@@ -18,9 +20,22 @@ from beam_wordpiece.chunks.groups import TokenizeGroups
 from beam_wordpiece.chunks.settings import ChunkSettings
 from beam_wordpiece.chunks.states import TokenizeStates
 from beam_wordpiece.config import FileSettings
-from beam_wordpiece.errors import AutomatonError
+from beam_wordpiece.errors import AutomatonError, ConfigError
 from beam_wordpiece.stream import require_streams
 from beam_wordpiece.transforms import shown_value
+
+
+class TwoOutputs(DoOutputsTuple):
+    """The outputs of a ParDo. Beam would make a transform that is applied to them as one work on their description."""
+
+    def __init__(self, outputs: DoOutputsTuple) -> None:
+        vars(self).update(vars(outputs))
+
+    def __or__(self, transform: Any) -> Any:
+        raise TypeError(
+            f"TokenizeChunks gives two PCollections, {TOKENIZED} and {DEAD_LETTERS}; apply {transform!r} to one of"
+            f" them: result.{TOKENIZED}, or {TOKENIZED}, {DEAD_LETTERS} = chunks | TokenizeChunks(...)."
+        )
 
 
 @with_input_types(Chunk)
@@ -28,9 +43,10 @@ class TokenizeChunks(beam.PTransform[Any, Any]):
     """Chunks of documents, from anywhere and in any order, to the ids of the whole documents.
 
     PCollection[Chunk] -> two PCollections, `tokenized` and `dead_letters`, by name or in this order:
-    `result.tokenized`, or `tokenized, dead_letters = chunks | TokenizeChunks(...)`. `rows="documents"` gives a
-    TokenizedDocument for each document. `rows="chunks"` gives a TokenizedChunk for each chunk, with the ids that were
-    decided with it: put together in the order of their numbers, they are those of the document.
+    `result.tokenized`, or `tokenized, dead_letters = chunks | TokenizeChunks(...)`; `result | ...` is a TypeError when
+    the pipeline is built. `rows="documents"` gives a TokenizedDocument (document, input_ids) for each document.
+    `rows="chunks"` gives a TokenizedChunk (document, number, input_ids) for each chunk, with the ids that were decided
+    with it: put together in the order of their numbers, they are those of the document.
 
     A chunk that is there already, with the same bytes, is dropped and counted. A document with a chunk of the same
     number and other content (or another `last`), without a number, or without a last chunk is a DeadLetter that lists
@@ -40,6 +56,10 @@ class TokenizeChunks(beam.PTransform[Any, Any]):
     has no row where a number is negative, a chunk comes after the last, there are more than `max_document_mb` MB (2**20
     bytes; a chunk counts for 256 bytes at least; by default 128 with rows of documents, which are held in memory, as in
     files, and 1024 with rows of chunks), or the text is not UTF-8 and `errors="error"`.
+
+    `end="highest"` is for tables in which nobody knows what is the last chunk: a document without a chunk with `last`
+    ends with the highest number that is there. That all of the end is there cannot be known then; numbers that are
+    missing below it are gaps as ever. Unbounded input, and stateful=True, want marks: ConfigError.
 
     Bounded input is grouped by document, within the windows of the input, and rows have the time of the group. A worker
     keeps 8 MB of a document's text in memory and the rest in a temporary file (TMPDIR), and 256 bytes a chunk; with
@@ -74,21 +94,33 @@ class TokenizeChunks(beam.PTransform[Any, Any]):
         max_early_mb: float = 64,
         gap_timeout: float = 600.0,
         stateful: bool | None = None,
+        end: str = "marked",
         add_special_tokens: bool = True,
         errors: str = "replace",
     ) -> None:
         super().__init__()
-        self._automaton = os.fspath(automaton)
+        self._automaton = path_of_automaton(automaton)
         if os.path.isfile(self._automaton):
             # Elsewhere, and where it cannot be opened, the workers say so.
             with contextlib.suppress(AutomatonError, OSError):
                 require_streams(Automaton.open(self._automaton))
         self._settings = FileSettings(add_special_tokens=add_special_tokens, errors=errors)
-        self._chunks = ChunkSettings(rows, on_gap, max_document_mb, max_early_mb, gap_timeout)
+        self._chunks = ChunkSettings(rows, on_gap, max_document_mb, max_early_mb, gap_timeout, end)
         self._stateful = stateful
+        if stateful:
+            self._require_marks()
+
+    def _require_marks(self) -> None:
+        if self._chunks.ends_unmarked:
+            raise ConfigError(
+                'end="highest" wants all chunks of a document at once, which bounded input has where it is grouped;'
+                " mark the last chunks of unbounded input and of stateful=True with last=True."
+            )
 
     def expand(self, pcoll: Any) -> Any:
         stateful = not pcoll.is_bounded if self._stateful is None else self._stateful
+        if not pcoll.is_bounded:
+            self._require_marks()
         keyed = pcoll | "Split" >> beam.Map(split_chunk).with_output_types(tuple[bytes, Piece])
         if stateful:
             do_fn: beam.DoFn = TokenizeStates(self._automaton, self._settings, self._chunks)
@@ -97,7 +129,7 @@ class TokenizeChunks(beam.PTransform[Any, Any]):
             do_fn = TokenizeGroups(self._automaton, self._settings, self._chunks)
         row = TokenizedDocument if self._chunks.rows == "documents" else TokenizedChunk
         tokenize = beam.ParDo(do_fn).with_output_types(row, **{DEAD_LETTERS: DeadLetter})
-        return keyed | "Tokenize" >> tokenize.with_outputs(DEAD_LETTERS, main=TOKENIZED)
+        return TwoOutputs(keyed | "Tokenize" >> tokenize.with_outputs(DEAD_LETTERS, main=TOKENIZED))
 
     def display_data(self) -> dict[str, Any]:
         return {
