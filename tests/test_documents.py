@@ -330,7 +330,9 @@ def test_text_that_is_not_utf_8(tmp_path: Path, run: Run, small_blocks: None, ro
     (tmp_path / "out.parquet").unlink()
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=7)
     # It is not known before the next row whether the character goes on.
-    message = r"in\.parquet, row 8[23] \(doc 'k8'\): the text of 'text' is not UTF-8; repair it, or set `errors`"
+    message = (
+        r"in\.parquet, row 8[23] \(doc 'k8'\): the text of 'text' is not UTF-8, at byte 11 of the document; repair"
+    )
     refused(tmp_path, run, message, document_column="doc", errors="error", rows=rows)
 
 

@@ -83,10 +83,12 @@ def test_text_that_is_refused_changes_nothing(automaton: bw.Automaton) -> None:
     strict = bw.Tokenizer(automaton, errors="error")
     stream = bw.Stream(strict)
     ids = list(stream.feed(b"caf\xc3"))
-    for bad in (b"(", b"\xa9 au lait \xff", b"\xa9 \xe4\xb8\xe4"):
-        with pytest.raises(bw.TextError, match=r"row 0 .* at byte"):
+    for bad, place in ((b"(", 3), (b"\xa9 au lait \xff", 14), (b"\xa9 \xe4\xb8\xe4", 6)):
+        with pytest.raises(bw.TextError, match=f"^The chunk is not UTF-8, at byte {place} of its document; repair"):
             stream.feed(bad)
-    with pytest.raises(bw.TextError, match="byte 3 of its document"):
+    with pytest.raises(bw.TextError, match=r"^The chunk in row 1 is not UTF-8, at byte 5 of its document"):
+        stream.feed(pa.array([b"\xa9", b"\xff"]))
+    with pytest.raises(bw.TextError, match=r"^The document ends within a character, at byte 3; repair it"):
         stream.finish()
     with pytest.raises(bw.TextError, match="lone surrogate at character 1"):
         stream.feed("a\ud800")

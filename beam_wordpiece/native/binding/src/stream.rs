@@ -50,6 +50,7 @@ impl Stream {
         &mut self,
         py: Python<'_>,
         length: usize,
+        fed: Fed,
         parts: impl Iterator<Item = Part<'t>> + Clone + Send,
     ) -> PyResult<Encoding> {
         let bound = self.encoder.clone_ref(py).into_bound(py);
@@ -57,20 +58,31 @@ impl Stream {
         let mut out = Encoded::default();
         let work = || self.parts(encoder, parts, &mut out);
         let encoded = if length <= SHORT { guard(work) } else { run(py, work) };
-        encoded?.map_err(|error| stream_error(py, error))?;
+        encoded?.map_err(|error| stream_error(py, error, fed))?;
         Ok(Encoding::of_part(out, &bound, self.document.has_offsets()))
     }
 }
 
+/// What was fed when text was refused.
+enum Fed {
+    Rows,
+    Chunk,
+    End,
+}
+
 /// Text that is not UTF-8 is named by its place in the document, which may have begun long before the row.
-fn stream_error(py: Python<'_>, error: Error) -> PyErr {
+fn stream_error(py: Python<'_>, error: Error, fed: Fed) -> PyErr {
     match error {
         Error::InvalidText { row, position } => {
-            let message = format!(
-                "The chunk in row {row} is not UTF-8, at byte {position} of its document; repair it, or give \
-                 errors=\"replace\" to read each bad part as U+FFFD."
-            );
-            exception(py, "TextError", (message, row))
+            let what = match fed {
+                Fed::Rows => format!("The chunk in row {row} is not UTF-8, at byte {position} of its document"),
+                Fed::Chunk => format!("The chunk is not UTF-8, at byte {position} of its document"),
+                Fed::End => format!("The document ends within a character, at byte {position}"),
+            };
+            let message = format!("{what}; repair it, or give errors=\"replace\" to read each bad part as U+FFFD.");
+            let fault =
+                format!("is not UTF-8, at byte {position} of the document; repair it, or set `errors` to replace.");
+            exception(py, "TextError", (message, row, fault))
         }
         error => kernel_error(py, error),
     }
@@ -117,12 +129,13 @@ impl Stream {
     }
 
     fn feed_bytes(&mut self, py: Python<'_>, text: &[u8], ends: bool) -> PyResult<Encoding> {
-        self.encoding(py, text.len(), std::iter::once(Part { text: Some(text), ends }))
+        let fed = if ends && text.is_empty() { Fed::End } else { Fed::Chunk };
+        self.encoding(py, text.len(), fed, std::iter::once(Part { text: Some(text), ends }))
     }
 
     fn feed_arrays(&mut self, py: Python<'_>, arrays: Vec<Bound<'_, PyAny>>) -> PyResult<Encoding> {
         let texts = guard(|| Texts::import(&arrays))??;
-        self.encoding(py, texts.bytes(), texts.iter().map(|text| Part { text, ends: false }))
+        self.encoding(py, texts.bytes(), Fed::Rows, texts.iter().map(|text| Part { text, ends: false }))
     }
 
     fn feed_arrow<'py>(
@@ -143,7 +156,7 @@ impl Stream {
             let parts = texts.iter().zip(ends).map(|(text, &ends)| Part { text, ends: ends != 0 });
             self.parts(encoder, parts, &mut out).map(|()| out)
         })?;
-        let out = encoded.map_err(|error| stream_error(py, error))?;
+        let out = encoded.map_err(|error| stream_error(py, error, Fed::Rows))?;
         let documents = ends.iter().filter(|&&ends| ends != 0).count();
         let counts = counts(py, documents, texts.bytes(), &out)?;
         let column = run(py, || EncodedColumn::new(out, None, &encoder.pool))?;
