@@ -46,8 +46,8 @@ class RowSource:
 class DocumentSource(RowSource):
     """A file in which consecutive rows with the same `document_column` are the pieces of one document.
 
-    Each row whose document is null is a document of its own. Without a `chunk_column`, a document that comes again
-    after others is another one.
+    Each row whose document is null is a document of its own. Without a `chunk_column`, a document that goes on in
+    another file, or comes again after others, is another one.
     """
 
     def __init__(self, file: pa.NativeFile, settings: FileSettings, where: str, id_type: pa.DataType) -> None:
@@ -136,7 +136,8 @@ class _Numbers:
             fault = _fault(found[row].as_py(), right[row].as_py())
             raise InputError(
                 f"{self._where}, row {before + row}: {self._chunk} of the document {document!r} {fault}; its rows have"
-                " to be all there, one after the other, and numbered 0, 1, 2, ..."
+                " to be all there, one after the other in one file, and numbered 0, 1, 2, ...; TokenizeChunks takes"
+                " them from several files and in any order."
             )
         self._open = right[-1].as_py() + 1
         names = comparable(table.column(self._document))
@@ -166,7 +167,7 @@ def _fault(found: int | None, right: int) -> str:
     if found is None:
         return f"is null where {right} has to be"
     if right == 0:
-        return f"begins with {found}"
+        return f"begins with {found}, as where the rest is in another file or earlier in this one"
     if found == right - 1:
         return f"is {found} a second time"
     return f"is {found} where {right} has to be"

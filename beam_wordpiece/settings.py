@@ -81,8 +81,10 @@ SETTINGS = (
     Setting(
         "document_column",
         "text",
-        "the column that says which document a row of Parquet is a piece of: consecutive rows with the same value are "
-        "one document; always passed through (default: null, every row is a document)",
+        "the column that says which document a row of Parquet is a piece of: consecutive rows with the same value "
+        "within one file are one document; a document that goes on in another file, or comes again, is another one: "
+        "give --chunk-column, which refuses that, or use TokenizeChunks (README); always passed through (default: "
+        "null, every row is a document)",
         nullable=True,
     ),
     Setting(

@@ -261,7 +261,7 @@ def refused(tmp_path: Path, run: Run, message: str, **settings: object) -> None:
         ("a0 a1 a2 a0 a1", "row 3: part of the document 'a' is 0 where 3 has to be"),
         ("a0 a2 a1", "row 1: part of the document 'a' is 2 where 1 has to be"),
         ("a0 b1", "row 1: part of the document 'b' begins with 1"),
-        ("a1", "row 0: part of the document 'a' begins with 1"),
+        ("a1", "row 0: part of the document 'a' begins with 1, as where the rest is in another file or earlier"),
         ("a0 a- a2", "row 1: part of the document 'a' is null where 1 has to be"),
         ("a0 b0 b1 a0 a1", "row 3: the document 'a' begins again, after other documents"),
         ("a0 b0 -0 c0 -0 c1 c2 d0 b0", "row 5: part of the document 'c' begins with 1"),
