@@ -14,6 +14,7 @@ from beam_wordpiece.checks import require_path
 from beam_wordpiece.errors import AutomatonError, ConfigError, VocabularyError, WordPieceError
 from beam_wordpiece.files import write_whole
 from beam_wordpiece.settings import LAYOUTS
+from beam_wordpiece.sizes import describe_size
 from beam_wordpiece.vocab import AddedToken, Decoder, Options, Piece, Vocabulary, load_vocabulary
 
 # What the metadata of a `Dictionary` begins with. In that of a vocabulary, which is JSON too, it can stand nowhere:
@@ -159,11 +160,12 @@ class Automaton:
     def describe(self) -> dict[str, Any]:
         """What is in it, for people: values that JSON can hold.
 
-        `source` is the file that it was compiled from, `path` the one that it was opened from. Sizes are in bytes.
+        `source` is the file that it was compiled from, `path` the one that it was opened from. Sizes are in bytes, also
+        `bytes_per_token`; `percent_of_size` says which part of the file the trie, its links, pops and tables are.
         `statistics` has the number of `transitions` of a transducer, and how many words of several tokens a sample has
         put into it: `sampled_words`.
         """
-        details = self._details
+        details, statistics = self._details, self._core.statistics()
         options = dataclasses.asdict(details.options) | {"strip_accents": details.options.strips_accents}
         return {
             "source": details.source,
@@ -176,9 +178,9 @@ class Automaton:
             "added_tokens": [dataclasses.asdict(token) for token in details.added_tokens],
             "template": {"single": _template_text(details.single), "pair": _template_text(details.pair)},
             "decoder": details.decoder and dataclasses.asdict(details.decoder),
-            "statistics": self._core.statistics(),
+            "statistics": statistics,
             "sections": dict(self._core.sections()),
-            "size": len(self.to_bytes()),
+            **describe_size(self._core.sections(), statistics["bytes"], self.vocab_size),
         }
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -23,6 +23,7 @@ from beam_wordpiece.checks import is_text, require_path
 from beam_wordpiece.dictionary_ids import COLON, STRING_LIMIT, UNKNOWN, Names, Texts
 from beam_wordpiece.errors import AutomatonError, ConfigError, TextError, VocabularyError
 from beam_wordpiece.files import write_whole
+from beam_wordpiece.sizes import describe_size
 from beam_wordpiece.tokenizer import Encoding, TextEncoder, Tokenizer, in_row, is_large
 
 VERSION = 1
@@ -251,7 +252,7 @@ class Dictionary(TextEncoder):
             "entries": len(self),
             "statistics": {name: statistics[name] for name in ("nodes", "units", "failure_pops")},
             "sections": dict(self._core.sections()),
-            "size": len(self.to_bytes()),
+            **describe_size(self._core.sections(), statistics["bytes"], len(self)),
         }
 
     def __reduce__(self) -> tuple[Any, ...]:

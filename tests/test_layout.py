@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"checks", "files", "terminal"},
+    {"checks", "files", "sizes", "terminal"},
     {"settings", "config"},
     {"bpe", "json_file", "normal_form", "normal_form_json"},
     {"vocab_types", "tokenizer_json", "tokenizer_folder", "vocab", "vocab_writer", "convert"},
