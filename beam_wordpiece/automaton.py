@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any, TypeVar
 
 from beam_wordpiece import _core
 from beam_wordpiece.arrow_text import import_sample
-from beam_wordpiece.checks import require_path
+from beam_wordpiece.checks import is_automaton, require_path
 from beam_wordpiece.errors import AutomatonError, ConfigError, VocabularyError, WordPieceError
 from beam_wordpiece.files import write_whole
 from beam_wordpiece.settings import LAYOUTS
@@ -227,6 +228,7 @@ def open_core(path: str | os.PathLike[str]) -> tuple[_core.Automaton, str]:
     """Map a file and check all of it; gives its absolute path too. Raises AutomatonError, OSError."""
     require_path(path, AutomatonError)
     place = os.path.abspath(path)
+    _refuse_vocabulary(Path(place))
     # Python's error for a file that is not there or cannot be read names it.
     with open(place, "rb"):
         pass
@@ -236,6 +238,17 @@ def open_core(path: str | os.PathLike[str]) -> tuple[_core.Automaton, str]:
         if place in str(error):
             raise
         raise AutomatonError(f"{place}: {error}") from error
+
+
+def _refuse_vocabulary(path: Path) -> None:
+    """Raise AutomatonError for what can be compiled, by its name, and is no automaton yet. Raises OSError."""
+    is_folder = path.is_dir() and any((path / name).is_file() for name in ("tokenizer.json", "vocab.txt"))
+    is_file = path.suffix.lower() in (".json", ".txt") and path.is_file() and not is_automaton(path)
+    if is_folder or is_file:
+        raise AutomatonError(
+            f"{path} is not an automaton; if it is a tokenizer, compile it first: "
+            f"beam-wordpiece compile {shlex.quote(str(path))} -o {shlex.quote(path.stem)}.bwp, or Automaton.compile."
+        )
 
 
 def _reopen(path: str, fingerprint: str) -> Automaton:
@@ -291,7 +304,8 @@ class _Details:
         """Read the details back. Raises AutomatonError: the file may come from anywhere."""
         if text.startswith(DICTIONARY_MARK):
             raise AutomatonError(
-                f"{name} is a dictionary, not the automaton of a vocabulary; open it with Dictionary.open."
+                f"{name} is a dictionary, not the automaton of a vocabulary; in Python open it with Dictionary.open, "
+                "at the shell give it to `beam-wordpiece encode --automaton`."
             )
         try:
             fields = json.loads(text)

@@ -49,6 +49,12 @@ def convert(options: argparse.Namespace) -> None:
     if os.path.lexists(options.output):
         raise ConfigError(f"{options.output} is there already; choose another name to write to.")
     vocabulary = load_vocabulary(options.source, **option_values(options))
+    if options.back and not vocabulary.source.lower().endswith(".json"):
+        raise ConfigError(
+            f"{vocabulary.source}: a vocab.txt does not say whether it is in the normal form, nor what its markers "
+            "are, so there is no way --back from it; give the tokenizer.json that has the normal form, or the "
+            "tokenizer that it was made of."
+        )
     form = None if options.back else vocabulary.to_normal_form(options.marker)
     save_vocabulary(vocabulary, options.output, form)
     if form is None:

@@ -72,7 +72,10 @@ class Dictionary(TextEncoder):
 
     def __init__(self, entries: Iterable[str], *, unknown: str = "character", errors: str = "replace") -> None:
         if isinstance(entries, (str, bytes)):
-            raise TypeError(f"The entries have to be an iterable of str, not a single {type(entries).__name__}.")
+            raise TypeError(
+                f"The entries have to be an iterable of str, not a single {type(entries).__name__}; those of a file "
+                "are read by Dictionary.from_file, and a compiled dictionary is opened by Dictionary.open."
+            )
         ids = read_entries(entries, lambda number: f"Entry {number}")
         self._start(_compile(ids, unknown), None, errors)
 

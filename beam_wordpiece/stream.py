@@ -146,14 +146,16 @@ class Stream:
         return self._core.to_bytes()
 
     @classmethod
-    def from_bytes(cls, tokenizer: TextEncoder, state: bytes) -> Stream:
+    def from_bytes(cls, tokenizer: TextEncoder, state: bytes | bytearray | memoryview) -> Stream:
         """The stream that had this state.
 
-        Raises AutomatonError where the state is damaged, of another version, or of an automaton that tokenizes
-        otherwise; ConfigError where the other tokenizer had another `add_special_tokens`.
+        Raises TypeError where the state is not bytes; AutomatonError where it is damaged, of another version, or of an
+        automaton that tokenizes otherwise; ConfigError where the other tokenizer had another `add_special_tokens`.
         """
+        if not isinstance(state, (bytes, bytearray, memoryview)):
+            raise TypeError(f"The state has to be the bytes that to_bytes gave, not {type(state).__name__}.")
         stream = cls(tokenizer)
-        stream._core = _core.Stream.from_bytes(tokenizer._encoder, state)
+        stream._core = _core.Stream.from_bytes(tokenizer._encoder, bytes(state))
         return stream
 
     def __reduce__(self) -> tuple[Any, ...]:

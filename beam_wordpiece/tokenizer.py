@@ -194,7 +194,10 @@ class Tokenizer(TextEncoder):
 
     def __init__(self, automaton: Automaton, add_special_tokens: bool = True, errors: str = "replace") -> None:
         if not isinstance(automaton, Automaton):
-            raise TypeError(f"A Tokenizer is made of an Automaton, not of {type(automaton).__name__}.")
+            raise TypeError(
+                f"A Tokenizer is made of an Automaton, not of {type(automaton).__name__}; Automaton.compile makes one "
+                "of a vocabulary, Automaton.open opens a compiled one."
+            )
         super().__init__(automaton._core, bool(add_special_tokens), errors)
         self._automaton = automaton
         self._add_special_tokens = bool(add_special_tokens)

@@ -28,6 +28,7 @@ from apache_beam.typehints import with_input_types, with_output_types
 from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
 
+from beam_wordpiece.checks import path_of_automaton
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import AutomatonError, InputError, TextError, WordPieceError
 from beam_wordpiece.files import write_whole
@@ -120,7 +121,7 @@ class TokenizeFiles(beam.PTransform[Any, Any]):
     ) -> None:
         super().__init__()
         self._spread = spread
-        self._automaton = os.fspath(automaton)
+        self._automaton = path_of_automaton(automaton)
         self._settings = settings or FileSettings()
         self._raise_errors = raise_errors
 
@@ -164,7 +165,7 @@ class TokenizeTables(beam.PTransform[Any, Any]):
         errors: str = "replace",
     ) -> None:
         super().__init__()
-        self._automaton = os.fspath(automaton)
+        self._automaton = path_of_automaton(automaton)
         self._settings = FileSettings(
             text_column=text_column,
             columns=None if columns is None else tuple(columns),
@@ -195,7 +196,7 @@ class Tokenize(beam.PTransform[Any, Any]):
         self, automaton: str | os.PathLike[str], *, add_special_tokens: bool = True, errors: str = "replace"
     ) -> None:
         super().__init__()
-        self._automaton = os.fspath(automaton)
+        self._automaton = path_of_automaton(automaton)
         self._settings = FileSettings(add_special_tokens=add_special_tokens, errors=errors)
 
     def expand(self, pcoll: Any) -> Any:

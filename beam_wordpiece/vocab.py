@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from beam_wordpiece.checks import WHITE_SPACE, require_path
+from beam_wordpiece.checks import WHITE_SPACE, is_automaton, require_path
 from beam_wordpiece.errors import VocabularyError, warn_of_vocabulary
 from beam_wordpiece.tokenizer_folder import FolderSettings, check_agreement, read_settings
 from beam_wordpiece.tokenizer_json import load_tokenizer_json
@@ -24,6 +24,10 @@ from beam_wordpiece.vocab_types import (
 )
 
 __all__ = ["AddedToken", "Decoder", "Options", "Piece", "Vocabulary", "load_vocabulary"]
+
+# What begins words in vocabularies that mark their beginnings, and how many tokens with it are no coincidence.
+MARKERS = (" ", "▁", "Ġ")
+LEAST_MARKED = 100
 
 
 def load_vocabulary(path: str | os.PathLike[str], **options: object) -> Vocabulary:
@@ -48,6 +52,11 @@ def load_vocabulary(path: str | os.PathLike[str], **options: object) -> Vocabula
     overrides = Overrides.of(options)
     place = Path(path)
     require_path(place, VocabularyError)
+    if is_automaton(place):
+        raise VocabularyError(
+            f"{place} is an automaton or a dictionary, compiled already, where a vocabulary is wanted; use it as it is "
+            "(`encode --automaton`, `inspect`, Automaton.open), or give the file that it was compiled from."
+        )
     if place.is_dir():
         return _load_folder(place, overrides)
     if place.suffix.lower() == ".json":
@@ -69,6 +78,7 @@ def _load_folder(folder: Path, overrides: Overrides) -> Vocabulary:
 def _load_vocab_txt(path: Path, settings: FolderSettings, overrides: Overrides) -> Vocabulary:
     tokens = read_vocab_txt(path, overrides.doubtful_lines)
     options = overrides.apply(settings.options)
+    _look_at_form(tokens, options, path)
     entries = [*settings.added_tokens, *settings.named_tokens(tokens, options.unk_token, str(path))]
     added_tokens = add_tokens(tokens, entries, str(path))
     # As `tokenizers` writes them to a tokenizer.json, so that both files give one automaton.
@@ -81,6 +91,34 @@ def _load_vocab_txt(path: Path, settings: FolderSettings, overrides: Overrides) 
         single, pair = bare_templates()
     decoder = Decoder(options.continuing_subword_prefix)
     return Vocabulary(tokens, added_tokens, options, single, pair, decoder, str(path))
+
+
+def _look_at_form(tokens: Mapping[str, int], options: Options, path: Path) -> None:
+    """Warn of tokens that mark where a word begins, not where it goes on. Raises VocabularyError for a dictionary."""
+    if options.unk_token not in tokens and tokens and all(map(_is_entry, tokens)):
+        raise VocabularyError(
+            f"{path}: every line is <key>:<id>, as in the entries of a dictionary, and {options.unk_token!r} is not "
+            "there; a dictionary is compiled by `beam-wordpiece dictionary` or Dictionary.from_file."
+        )
+    prefix = options.continuing_subword_prefix
+    if not (prefix and options.pretokenize) or any(token.startswith(prefix) for token in tokens):
+        return
+    marker, count = max(((marker, _count(tokens, marker)) for marker in MARKERS), key=lambda pair: pair[1])
+    if count >= max(LEAST_MARKED, len(tokens) / 4):
+        warn_of_vocabulary(
+            f"{path}: {count:,} of {len(tokens):,} tokens begin with {marker!r} and none with {prefix!r}, as in the "
+            "normal form or in a vocabulary of another kind; they are found in no word. Give the tokenizer.json, "
+            "which says what its markers are."
+        )
+
+
+def _is_entry(line: str) -> bool:
+    key, _, id = line.rpartition(":")
+    return key != "" and id != ""
+
+
+def _count(tokens: Iterable[str], marker: str) -> int:
+    return sum(token.startswith(marker) and token != marker for token in tokens)
 
 
 def read_vocab_txt(path: Path, doubtful_lines: str = "error") -> dict[str, int]:

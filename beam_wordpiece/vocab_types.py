@@ -183,7 +183,7 @@ class Vocabulary:
         if self.options.unk_token not in self.tokens:
             raise VocabularyError(
                 f"{self.source}: the unknown token {self.options.unk_token!r} is not in the vocabulary; "
-                "add it, or name the right one with unk_token=."
+                "add it, or name the right one with unk_token (--unk-token at the shell)."
             )
         sequences = [piece.name for piece in self.single if piece.ids is None]
         if sequences != ["A"]:
