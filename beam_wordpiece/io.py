@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import glob
 import os
@@ -61,7 +62,7 @@ class FileResult(NamedTuple):
     """What became of one file.
 
     `rows`: of the output. `tokens`: ids that this run wrote. `skipped`: the output was there already, and the same.
-    `error`: empty, or one sentence that says why there is no new output.
+    `error`: empty, or why there is no new output, and whether an older one was left.
     """
 
     input: str
@@ -286,6 +287,17 @@ def tokenize_file(task: FileTask, tokenizer: TextEncoder, settings: FileSettings
             return FileResult(task.input, task.output, rows, skipped=True)
         rows, tokens = _write_output(task, file, tokenizer, settings, origin, version, report)
     return FileResult(task.input, task.output, rows, tokens)
+
+
+def failed_result(task: FileTask, error: str) -> FileResult:
+    """What became of a file that could not be tokenized. `error`: a sentence that says why."""
+    older = None
+    # What is wrong with the output itself has been said.
+    if not error.startswith(task.output):
+        with contextlib.suppress(OSError, WordPieceError):
+            older = version_of(task.output)
+    left = "" if older is None else f" The older output {task.output} was left as it was."
+    return FileResult(task.input, task.output, error=error + left)
 
 
 def _rows_of_existing(task: FileTask, version: FileVersion, origin: bytes, existing: str) -> int | None:

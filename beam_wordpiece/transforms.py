@@ -32,7 +32,7 @@ from beam_wordpiece.checks import path_of_automaton
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import AutomatonError, InputError, TextError, WordPieceError
 from beam_wordpiece.files import write_whole
-from beam_wordpiece.io import FileResult, FileTask, is_dictionary, open_tokenizer, tokenize_file
+from beam_wordpiece.io import FileResult, FileTask, failed_result, is_dictionary, open_tokenizer, tokenize_file
 from beam_wordpiece.parquet import Layout
 from beam_wordpiece.storage import fault_of, is_remote, version_of
 from beam_wordpiece.tokenizer import SURROGATE, Counts, TextEncoder
@@ -243,11 +243,10 @@ class _TokenizeFile(TokenizerDoFn):
         try:
             result = tokenize_file(element, self._tokenizer, self._settings, self._report)
         except WordPieceError as error:
-            result = FileResult(element.input, element.output, error=str(error))
+            result = failed_result(element, str(error))
         except (pa.ArrowException, OSError) as error:
             fault = fault_of(error, element.output)
-            message = f"{element.input} cannot be tokenized to {element.output}: {fault}."
-            result = FileResult(element.input, element.output, error=message)
+            result = failed_result(element, f"{element.input} cannot be tokenized to {element.output}: {fault}.")
         outcome = "files_failed" if result.error else "files_skipped" if result.skipped else "files"
         self._files[outcome].inc()
         yield result

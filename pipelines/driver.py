@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LOCAL_RUNNER = "FnApiRunner"
 # Seconds between two looks at the counters of a local run.
 REFRESH = 0.2
-_SHOWN = ("files", "files_skipped", "documents", "nulls", "invalid", "tokens")
+_SHOWN = ("documents", "nulls", "invalid", "tokens")
 
 # How an exception of a worker looks in the text that a runner gives back: its type, its message, and the step.
 _REMOTE_ERROR = re.compile(r"beam_wordpiece\.errors\.(\w+): (.*?)(?= \[while running '|\n\s*\n|\Z)", re.DOTALL)
@@ -124,7 +124,7 @@ def errors_folder(options: PipelineOptions) -> Iterator[str | None]:
 
 
 def run(pipeline: Any, tasks: Sequence[FileTask], progress: bool, errors_in: str | None = None) -> None:
-    """Run to the end and print a summary on standard error.
+    """Run to the end and print a summary on standard error; where files failed and others not, how many of each.
 
     Raises the WordPieceError that made a worker give up, or that of the files whose errors are in the folder
     `errors_in`.
@@ -144,9 +144,13 @@ def run(pipeline: Any, tasks: Sequence[FileTask], progress: bool, errors_in: str
             raise
         raise found from error
     failed = None if errors_in is None else read_errors(errors_in)
+    counted = counters(result)
     if failed is not None:
+        # Counted are documents of files that failed, too.
+        if counted.get("files") or counted.get("files_skipped"):
+            print(f"{_files_line(counted)}, {counted.get('files_failed', 0):,} failed", file=sys.stderr)
         raise failed
-    print(summary(counters(result), time.monotonic() - start), file=sys.stderr)
+    print(summary(counted, time.monotonic() - start), file=sys.stderr)
 
 
 def counters(result: Any) -> dict[str, int]:
@@ -161,10 +165,14 @@ def counters(result: Any) -> dict[str, int]:
     return total
 
 
+def _files_line(counted: dict[str, int]) -> str:
+    return f"{counted.get('files', 0):,} files written, {counted.get('files_skipped', 0):,} there already"
+
+
 def summary(counted: dict[str, int], seconds: float) -> str:
     """A few lines for people. `seconds`: from start to end, so that MB/s is what the user waited for."""
     count = {name: f"{counted.get(name, 0):,}" for name in (*counted, *_SHOWN)}
-    files = f"{count['files']} files written, {count['files_skipped']} there already"
+    files = _files_line(counted)
     if not counted.get("documents"):
         return files
     megabytes = counted.get("bytes", 0) / 1e6

@@ -247,12 +247,30 @@ def test_all_bad_files_are_named_and_all_good_ones_done(
         (tmp_path / f"in/{name}.parquet").write_bytes(b"no parquet file")
     assert tokenize_parquet.main(job) == 1
     assert re.fullmatch(
+        r"2 files written, 0 there already, 2 failed\n"
         r"tokenize_parquet: 2 files could not be tokenized:\n"
         r"  \S+/in/b\.parquet is not a Parquet file: [^\n]*\n"
         r"  \S+/in/d\.parquet is not a Parquet file: [^\n]*\n",
         capfd.readouterr().err,
     )
     assert sorted(corpus.files(tmp_path / "out")) == ["a.parquet", "c.parquet"]
+
+
+def test_an_older_output_that_is_left_is_named(
+    tmp_path: Path, job: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    corpus.write(tmp_path / "in", {"a.parquet": 5, "b.parquet": 5})
+    assert tokenize_parquet.main(job) == 0
+    before = (tmp_path / "out/b.parquet").read_bytes()
+    (tmp_path / "in/b.parquet").write_bytes(b"no parquet file")
+    capfd.readouterr()
+    assert tokenize_parquet.main(job) == 1
+    said = capfd.readouterr().err
+    assert said.startswith("0 files written, 1 there already, 1 failed\n")
+    assert said.endswith(f" The older output {tmp_path}/out/b.parquet was left as it was.\n")
+    assert (tmp_path / "out/b.parquet").read_bytes() == before
+    assert tokenize_parquet.main([*job, "--existing=error"]) == 1
+    assert capfd.readouterr().err.count("was left") == 1, "`existing` says of the other that it is there"
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
