@@ -167,7 +167,7 @@ def _check_documents(settings: FileSettings) -> None:
     }
     for sentence, holds in wrong.items():
         if holds:
-            raise ConfigError(f"{type(settings).__name__}: {sentence}.")
+            raise ConfigError(f"the settings: {sentence}.")
 
 
 _WORDS = {"true": True, "false": False, "null": None}
@@ -206,6 +206,7 @@ def _read_yaml(path: str) -> Any:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         _refuse_duplicates(node, path)
+        _refuse_plain_escapes(node, path)
         return yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
@@ -224,6 +225,20 @@ def _refuse_duplicates(node: Any, path: str) -> None:
             raise ConfigError(f"{path}, line {key.start_mark.line + 1}, says {key.value} a second time; keep one.")
         seen.add(key.value)
         _refuse_duplicates(value, path)
+
+
+def _refuse_plain_escapes(node: Any, path: str) -> None:
+    """Only in double quotes has YAML escapes. Whoever writes a backslash without any quotes most likely means one."""
+    if getattr(node, "id", None) != "mapping":
+        return
+    names = {setting.name for setting in SETTINGS if setting.escapes}
+    for key, value in node.value:
+        if key.value in names and value.id == "scalar" and value.style is None and "\\" in value.value:
+            raise ConfigError(
+                f"{path}, line {value.start_mark.line + 1}: {key.value} has a backslash and no quotes, so no escapes; "
+                f'put it into double quotes for escapes, {key.value}: "{value.value}", or into single quotes for '
+                "backslashes."
+            )
 
 
 def _check_mapping(document: Any, where: str) -> dict[str, Any]:

@@ -103,7 +103,8 @@ SETTINGS = (
     Setting(
         "separator",
         "text",
-        r"the text that ends a document of a text file; as a flag with the escapes \n, \r, \t and \\",
+        r"the text that ends a document of a text file; as a flag with the escapes \n, \r, \t and \\, which a YAML "
+        "file has in double quotes",
         nullable=True,
         escapes=True,
     ),

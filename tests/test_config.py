@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from beam_wordpiece.config import FileSettings, JobConfig, add_flags, flag_values, load_config
 from beam_wordpiece.errors import ConfigError
-from beam_wordpiece.settings import OPTIONS, SETTINGS
+from beam_wordpiece.settings import OPTIONS, SETTINGS, UNKNOWN
 
 ROOT = Path(__file__).resolve().parents[1]
 WHOLE = """\
@@ -218,6 +219,38 @@ def test_settings_that_contradict_each_other(settings: dict[str, object], messag
 def test_an_escape_that_is_none(separator: str) -> None:
     with pytest.raises(ConfigError, match=r"separator has '\\\\x?'; the escapes are \\n, \\r, \\t, \\\\\."):
         flags("--separator", separator)
+
+
+@pytest.mark.parametrize(
+    ("written", "separator"),
+    [(r'"\n\n\n"', "\n\n\n"), (r"'\n\n'", r"\n\n"), ("---", "---"), (r'"\\n"', r"\n")],
+)
+def test_a_separator_in_quotes_is_what_yaml_says(tmp_path: Path, written: str, separator: str) -> None:
+    path = write(tmp_path, f"{NEEDED}documents: separator\nseparator: {written}\n")
+    assert load_config(path).separator == separator
+
+
+@pytest.mark.parametrize("written", [r"\n\n\n", r"a\tb", "\\"])
+def test_a_backslash_without_quotes_is_refused(tmp_path: Path, written: str) -> None:
+    path = write(tmp_path, f"documents: separator\nseparator: {written}\n")
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert f"{path}, line 2: separator has a backslash and no quotes" in str(caught.value)
+    assert f'separator: "{written}"' in str(caught.value)
+
+
+def test_what_is_contradictory_is_named_by_settings_alone() -> None:
+    given = flags("--input", "a", "--output", "b", "--tokenizer", "c", "--chunk-column", "n")
+    with pytest.raises(ConfigError, match=r"^the settings: chunk_column numbers the pieces"):
+        load_config(None, given)
+
+
+def test_a_configuration_lists_every_option() -> None:
+    listed = (ROOT / "configs" / "corpus.yaml").read_text(encoding="utf-8")
+    for option in OPTIONS:
+        assert f"#  {option.name}: " in listed or option.name == "padding"
+    for unknown in UNKNOWN:
+        assert re.search(rf"\b{unknown}\b", listed[listed.index("#  unknown:") : listed.index("#  backward:")])
 
 
 def test_the_table_of_settings_and_the_fields_are_the_same() -> None:
