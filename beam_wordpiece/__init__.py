@@ -1,6 +1,7 @@
 """Exact, linear-time WordPiece tokenization of Arrow and Parquet text columns, for Apache Beam."""
 
 import importlib
+import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 from beam_wordpiece.automaton import Automaton
@@ -68,6 +69,8 @@ _TRANSFORMS = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.metadata.version("beam-wordpiece")
     if name not in _TRANSFORMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
@@ -80,4 +83,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_TRANSFORMS])
+    return sorted([*globals(), "__version__", *_TRANSFORMS])

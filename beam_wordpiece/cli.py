@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import io
 import json
 import os
@@ -43,6 +44,7 @@ examples:
   beam-wordpiece encode --automaton bert.bwp "Hello there"  how a text is tokenized
   beam-wordpiece trace bert.bwp "Hello there"               the steps of the automaton, one by one
   beam-wordpiece draw vocab.txt -o trie.svg                 a picture of a small automaton
+  beam-wordpiece fewest bert.bwp books.txt                  what greedy matching misses
   beam-wordpiece convert vocab.txt -o normal.json           the vocabulary with markers before words, not within
 
 `beam-wordpiece COMMAND --help` says more about each command. Whole files, Parquet or text, also documents that come in
@@ -121,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         PROGRAM, description=DESCRIPTION, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {importlib.metadata.version(PROGRAM)}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_compile(commands)
     _add_dictionary(commands)

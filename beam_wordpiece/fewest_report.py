@@ -55,7 +55,10 @@ class Comparison:
 
     def __init__(self, vocabulary: Vocabulary, errors: str = "error") -> None:
         if vocabulary.options.backward:
-            raise ConfigError("backward=True is not greedy matching from the left; leave it out to compare.")
+            raise ConfigError(
+                "backward=True (--backward true at the shell) is not greedy matching from the left; leave it out to "
+                "compare."
+            )
         self._words = vocabulary.options.pretokenize
         self._tokenizers = [_tokenizer(vocabulary, way, errors) for way in ("greedy", "fewest")]
         self.greedy = self.fewest = self.unknown_greedy = self.unknown_fewest = self.invalid = 0

@@ -56,7 +56,9 @@ def load_tokenizer_json(path: Path, overrides: Overrides) -> Vocabulary:
         root.get("version").fail(f"has to be {VERSION!r}, the only version that is known.")
     for name in LEAVE_OUT:
         if not root.get(name).is_null and name not in overrides.left_out:
-            root.get(name).fail(f"asks for {name}, which is not supported; give {name}=False to leave it out.")
+            root.get(name).fail(
+                f"asks for {name}, which is not supported; give {name}=False to leave it out (--{name} false)."
+            )
     _read_pre_tokenizer(_section(root, "pre_tokenizer"))
     tokens, options = _read_model(root.get("model"), _read_normalizer(_section(root, "normalizer")))
     added_tokens = add_tokens(tokens, _read_added_tokens(root), root.file)

@@ -145,7 +145,8 @@ def read_vocab_txt(path: Path, doubtful_lines: str = "error") -> dict[str, int]:
     if doubts and doubtful_lines == "error":
         found = " and ".join(f"{_lines(numbers)} {doubt.fault} ({doubt.remedy})" for doubt, numbers in doubts)
         raise VocabularyError(
-            f'{path}: {found}; correct this, or give doubtful_lines="warn" to read the file as HuggingFace does.'
+            f'{path}: {found}; correct this, or give doubtful_lines="warn" to read the file as HuggingFace does '
+            "(--doubtful-lines warn)."
         )
     for doubt, numbers in doubts:
         warn_of_vocabulary(f"{path}: {_lines(numbers)} {doubt.fault}, {doubt.effect}.")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -211,6 +212,25 @@ def test_help_teaches_with_examples(command: list[str], capsys: pytest.CaptureFi
         main([*command, "--help"])
     assert exit.value.code == 0
     assert f"examples:\n  beam-wordpiece {' '.join(command)}".rstrip() in capsys.readouterr().out
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(["--version"])
+    assert exit.value.code == 0
+    assert capsys.readouterr().out == f"beam-wordpiece {bw.__version__}\n"
+    declared = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'\nversion = "{bw.__version__}"\n' in declared
+    assert "__version__" in dir(bw)
+
+
+def test_help_shows_an_example_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    commands = set(re.findall(r"^    (\w+)(?:  |$)", shown, re.M))
+    assert commands >= {"compile", "fewest", "dictionary"}
+    assert {command for command in commands if f"  beam-wordpiece {command} " not in shown} == set()
 
 
 @pytest.mark.parametrize("arguments", [[], ["encode", "a"], ["compile", "x"], ["inspect"], ["tokenize"]], ids=str)
