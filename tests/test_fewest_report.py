@@ -74,7 +74,7 @@ def test_what_cannot_be_compared(vocabulary: str, tmp_path: Path, capsys: pytest
     options = ["--unknown", "run", "--backward", "true", "--continuing-subword-prefix", ""]
     (tmp_path / "a.txt").write_bytes(b"")
     for arguments, fault in (
-        ([vocabulary, str(tmp_path / "a.txt"), *options], "backward=True (--backward true at the shell) is not greedy matching from the left"),
+        ([vocabulary, str(tmp_path / "a.txt"), *options], "backward=True (--backward true at the shell) is not greedy"),
         ([vocabulary, str(tmp_path / "none.txt")], "none.txt: No such file"),
     ):
         assert cli.main(["fewest", *arguments]) == 2
