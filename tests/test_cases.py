@@ -33,7 +33,7 @@ WAITING = {
     "trunc-errors": "pairs and truncation",
 }
 # Parts of an expected encoding that wait for a feature.
-WAITING_PARTS = {"offsets": "character offsets", "type_ids": "pairs", "word_ids": "word numbers"}
+WAITING_PARTS = {"type_ids": "pairs"}
 # About a part of Beam that this package does not use.
 DOES_NOT_ARISE = {"beam-side-singleton": "the automaton reaches the workers as a file, not as a side input"}
 
@@ -115,6 +115,10 @@ def check_encoding(tokenizer: bw.Tokenizer, text: Any, expected: Case) -> None:
         return
     encoding = tokenizer.encode(text)
     assert (encoding.tokens, encoding.ids) == (expected["tokens"], expected["ids"]), text
+    if "offsets" in expected:
+        assert encoding.offsets == [tuple(ends) for ends in expected["offsets"]], text
+    if "word_ids" in expected:
+        assert encoding.word_ids == expected["word_ids"], text
 
 
 def summary(case: Case, make: Make, folder: Path) -> None:
