@@ -36,8 +36,8 @@ class Stream:
     needs the whole of a word or stretch (backward=True, segmentation="fewest") is refused with a ConfigError.
 
     `offsets`: the Encodings that come out have `offsets` and `word_ids`, counted in characters and words of the whole
-    document. That takes some twenty times as long, and an added token that takes the white space behind it (`rstrip`)
-    and a run of unknown characters leave when that has ended.
+    document. That takes 16 times as long, 32 where no lists are made, and an added token that takes the white space
+    behind it (`rstrip`) and a run of unknown characters leave when that has ended.
 
     With a Dictionary the ids are strings: in `ids` of the Encodings, and in the list<string> of `feed_arrow`.
 

@@ -52,24 +52,28 @@ def _compiled(compile: Callable[[], bw.Automaton]) -> tuple[dict[str, Any], bw.A
     automaton = compile()
     seconds = time.process_time() - start
     peak = memory.status("VmHWM") - before
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "automaton.bwp"
-        automaton.save(path)
-        openings = []
-        for _ in range(OPENINGS):
-            start = time.process_time()
-            bw.Automaton.open(path)
-            openings.append(time.process_time() - start)
-        size = path.stat().st_size
-    tokens = automaton.vocab_size
+    size, tokens = automaton.describe()["size"], automaton.vocab_size
     return {
         "tokens": tokens,
         "compile": seconds,
         "peak": peak,
         "size": size,
         "bytes_per_token": size / tokens,
-        "open": statistics.median(openings),
+        "open": opening(automaton),
     }, automaton
+
+
+def opening(automaton: bw.Automaton) -> float:
+    """The median of the seconds that it takes to open the file of an automaton."""
+    seconds = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "automaton.bwp"
+        automaton.save(path)
+        for _ in range(OPENINGS):
+            start = time.process_time()
+            bw.Automaton.open(path)
+            seconds.append(time.process_time() - start)
+    return statistics.median(seconds)
 
 
 def _million(folder: Path) -> list[str]:

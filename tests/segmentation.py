@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 
 import beam_wordpiece as bw
 from beam_wordpiece.reference import backward_max_match, fewest_tokens, max_match_stretch, replace_unknown
+from tests.oracle import tokenizer_json
 
 UNK = "[UNK]"
 POLICIES = ("character", "run", "byte", "error")
@@ -21,6 +23,20 @@ PLAIN: dict[str, Any] = {"lowercase": False, "handle_chinese_chars": False, "cle
 Placed = list[tuple[str, int, int]]
 # Makes a tokenizer of a vocabulary, keywords of `tokenizer_json`, and options of `compile`.
 Load = Callable[..., bw.Tokenizer]
+
+
+def loader(path: Path) -> Load:
+    """A function that makes a tokenizer of a vocabulary, keywords of `tokenizer_json`, and options of `compile`.
+
+    The tokenizer.json is written to `path`.
+    """
+
+    def load(vocabulary: Sequence[str], file: dict[str, Any] | None = None, **options: Any) -> bw.Tokenizer:
+        content = tokenizer_json(list(dict.fromkeys([*vocabulary, UNK])), **(file or {}))
+        path.write_text(content, encoding="utf-8")
+        return bw.Tokenizer(bw.Automaton.compile(path, **options))
+
+    return load
 
 
 def naive(vocabulary: Sequence[str], text: str, indicator: str, limit: int = 100, **options: Any) -> Placed:

@@ -13,8 +13,19 @@ from tokenizers.normalizers import BertNormalizer
 
 import beam_wordpiece as bw
 from beam_wordpiece.reference import UNKNOWN_CHARACTER, StretchMatch, fewest_tokens, replace_unknown
-from tests.oracle import tokenizer_json
-from tests.segmentation import BYTES, PLAIN, POLICIES, UNK, Load, assert_naive, naive, spaced, texts_with_spaces, ways
+from tests.segmentation import (
+    BYTES,
+    PLAIN,
+    POLICIES,
+    UNK,
+    Load,
+    assert_naive,
+    loader,
+    naive,
+    spaced,
+    texts_with_spaces,
+    ways,
+)
 from tests.strategies import WordProblem, word_problems
 from tests.test_stretch import parts
 from tests.texts import random_texts
@@ -22,15 +33,8 @@ from tests.texts import random_texts
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    """A function that makes a tokenizer of a vocabulary, keywords of `tokenizer_json`, and options of `compile`."""
-    path = tmp_path_factory.mktemp("segmentation") / "tokenizer.json"
-
-    def load(vocabulary: Sequence[str], file: dict[str, Any] | None = None, **options: Any) -> bw.Tokenizer:
-        content = tokenizer_json(list(dict.fromkeys([*vocabulary, UNK])), **(file or {}))
-        path.write_text(content, encoding="utf-8")
-        return bw.Tokenizer(bw.Automaton.compile(path, **options))
-
-    return load
+    """See `loader`."""
+    return loader(tmp_path_factory.mktemp("segmentation") / "tokenizer.json")
 
 
 @given(

@@ -1,7 +1,6 @@
 """What becomes of unknown characters: tokens, runs, bytes, errors; with words and without, whole and in streams."""
 
 import itertools
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 import beam_wordpiece as bw
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.parquet import Layout
-from tests.oracle import tokenizer_json
 from tests.segmentation import (
     BYTES,
     PLAIN,
@@ -22,6 +20,7 @@ from tests.segmentation import (
     Load,
     assert_naive,
     jamo,
+    loader,
     naive,
     ours,
     spaced,
@@ -34,15 +33,8 @@ from tests.test_chunk_transforms import tokenize
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    """A function that makes a tokenizer of a vocabulary, keywords of `tokenizer_json`, and options of `compile`."""
-    path = tmp_path_factory.mktemp("segmentation") / "tokenizer.json"
-
-    def load(vocabulary: Sequence[str], file: dict[str, Any] | None = None, **options: Any) -> bw.Tokenizer:
-        content = tokenizer_json(list(dict.fromkeys([*vocabulary, UNK])), **(file or {}))
-        path.write_text(content, encoding="utf-8")
-        return bw.Tokenizer(bw.Automaton.compile(path, **options))
-
-    return load
+    """See `loader`."""
+    return loader(tmp_path_factory.mktemp("segmentation") / "tokenizer.json")
 
 
 @pytest.mark.parametrize("unknown", POLICIES)

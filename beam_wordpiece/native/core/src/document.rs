@@ -62,8 +62,8 @@ impl Document {
         self.before += done as u64;
     }
 
-    /// Refuse rows that go on with this document and are not UTF-8, before any of them changes it. The place is counted from
-    /// the beginning of the document that has it.
+    /// Find where rows that go on with this document are not UTF-8; it is as it was before the first of them. The place is
+    /// counted from the beginning of the document that has it, which may have begun long before the row.
     pub fn check<'t>(&self, parts: impl Iterator<Item = Part<'t>>) -> Result<(), Error> {
         let (_, cut_off) = self.held.split_at(self.held.len() - utf8::cut_off(&self.held));
         let mut before = self.before as usize + self.held.len() - cut_off.len();

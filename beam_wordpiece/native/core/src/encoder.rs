@@ -85,7 +85,7 @@ pub fn encode_with_offsets(
 /// Encode rows that are parts of documents, cut anywhere. The first of them go on with `document`, which is the open one
 /// afterwards. The ids of a row are those that are decided with it and were not before.
 ///
-/// Where invalid text is an error, `document` is of no use after one: see [`Document::check`].
+/// `document` is of no use after an error: keep a copy where one may come. [`Document::check`] tells the place in it.
 pub fn encode_parts<'t>(
     automaton: &Automaton,
     parts: impl Iterator<Item = Part<'t>>,
