@@ -212,6 +212,7 @@ def _compile(vocabulary: Vocabulary, layout: str, sample: list[Any] | None) -> _
         backward=options.backward,
         segmentation=options.segmentation,
         unknown_cost=options.unknown_cost,
+        rules=list(options.rules.items()),
         added_tokens=[
             (added.content, added.id, added.special, added.single_word, added.lstrip, added.rstrip, added.normalized)
             for added in vocabulary.added_tokens

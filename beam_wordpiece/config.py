@@ -13,10 +13,12 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from beam_wordpiece.checks import is_text
 from beam_wordpiece.errors import ConfigError
+from beam_wordpiece.json_file import read_json
 from beam_wordpiece.settings import OPTIONS, SETTINGS, Setting
 
 # A character of two bytes can become three, and each of them a token: the ids of such a text still fit into one list.
@@ -107,7 +109,7 @@ def _add_group(parser: argparse.ArgumentParser, title: str, settings: Iterable[S
     for setting in settings:
         choices = setting.choices or (("true", "false") if setting.kind == "boolean" else ())
         choices += ("null",) if setting.nullable and choices else ()
-        metavar = "{" + ",".join(choices) + "}" if choices else "N" if setting.kind == "number" else "TEXT"
+        metavar = "{" + ",".join(choices) + "}" if choices else _METAVARS.get(setting.kind, "TEXT")
         # The values are checked with those of the file, in the same words, so that argparse takes any text here.
         nargs = "*" if setting.kind == "texts" else None
         group.add_argument(
@@ -170,6 +172,7 @@ def _check_documents(settings: FileSettings) -> None:
             raise ConfigError(f"the settings: {sentence}.")
 
 
+_METAVARS = {"number": "N", "mapping": "FILE"}
 _WORDS = {"true": True, "false": False, "null": None}
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}
 
@@ -180,6 +183,8 @@ def _from_flag(setting: Setting, value: Any) -> Any:
         return None
     if setting.kind == "boolean":
         return _WORDS.get(value, value)
+    if setting.kind == "mapping":
+        return read_json(Path(value)).object()
     if setting.kind == "number" and value.isascii() and value.isdigit():
         return int(value)
     return re.sub(r"\\(.?)", lambda escape: _unescaped(setting, escape), value) if setting.escapes else value
@@ -275,12 +280,13 @@ def _check_value(setting: Setting, value: Any, where: str) -> Any:
         "text": isinstance(value, str),
         "texts": isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value)),
         "boolean": isinstance(value, bool),
+        "mapping": isinstance(value, dict) and all(isinstance(text, str) for text in (*value, *value.values())),
         "number": isinstance(value, int) and not isinstance(value, bool) and value >= setting.least,
     }
     if not fits[setting.kind]:
         expected = _EXPECTED[setting.kind].format(least=setting.least)
         raise ConfigError(f"{where}: {setting.name} has to be {expected}, not {_kind_of(value)}.")
-    for text in value if isinstance(value, list) else [value]:
+    for text in value if isinstance(value, list) else [*value, *value.values()] if isinstance(value, dict) else [value]:
         if isinstance(text, str) and not is_text(text):
             raise ConfigError(f"{where}: {setting.name} has to be UTF-8, and {text!r} is not; rename or correct it.")
     if setting.choices and value not in setting.choices:
@@ -294,6 +300,7 @@ _EXPECTED = {
     "text": "a text",
     "texts": "a text or a list of texts",
     "boolean": "true or false",
+    "mapping": "a mapping from texts to texts",
     "number": "a whole number from {least} up",
 }
 

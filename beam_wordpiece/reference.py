@@ -30,7 +30,7 @@ Algorithm 2 has no edge for c at a root, c itself is popped as unknown. So every
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 # What stands for one unknown character among the tokens of a stretch, and in failure pops. It is no token: an empty one
 # would match without reading.
@@ -305,6 +305,21 @@ def replace_unknown(
         else:
             names = [f"<0x{byte:02X}>" for byte in text[start].encode()] if unknown == "byte" else []
             found += [(name, start, end) for name in (names if names and known.issuperset(names) else [unk_token])]
+    return found
+
+
+def apply_rules(rules: Mapping[str, str], text: str) -> list[tuple[str, int, int]]:
+    """A text after transformation rules: its characters, and from which to which of the old ones each comes.
+
+    Of the keys that begin at a place the longest counts, and what stands for it is not looked at again.
+    """
+    found, start = list[tuple[str, int, int]](), 0
+    while start < len(text):
+        keys = [key for key in rules if text.startswith(key, start)]
+        key = max(keys, key=len, default=text[start])
+        end = start + len(key)
+        found += [(c, start, end) for c in rules.get(key, key)]
+        start = end
     return found
 
 

@@ -19,7 +19,8 @@ LAYOUTS = ("failure_links", "transducer")
 class Setting:
     """One value of a job.
 
-    `kind` is one of "text", "texts" (one text or a list of them), "boolean" and "number" (whole, from `least` up).
+    `kind` is one of "text", "texts" (one text or a list of them), "boolean", "number" (whole, from `least` up) and
+    "mapping" (of texts to texts; as a flag the path of a JSON file).
     `choices` are the texts allowed, all when empty. `nullable`: may be null, in the file and as a flag. `escapes`: as a
     flag the text has escapes, as YAML has them in a file.
     """
@@ -177,6 +178,12 @@ OPTIONS = (
         "what is the unknown token where no token is found: the 'word' (default), the 'character', a 'run' of such "
         "characters; 'byte' puts the tokens <0x00> to <0xFF> of the character in its place, 'error' refuses the text",
         choices=UNKNOWN,
+    ),
+    Setting(
+        "rules",
+        "mapping",
+        "strings that stand in place of characters or short strings of the text before anything else is done with it, "
+        'such as {"…": "..."}; as a flag the name of a JSON file with them',
     ),
     Setting("backward", "boolean", "match from the end of each word or stretch: the longest suffix, again and again"),
     Setting(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from beam_wordpiece.checks import is_text
@@ -56,6 +56,13 @@ class Options:
     other way, or where that saves a thousand tokens. It has no meaning with unknown="word", where a word that has a
     split is never unknown, nor with "error", where no text is refused that has a split.
 
+    `rules`: strings that stand in place of characters or short strings of the text, as {"…": "...", "''": '"'}, before
+    anything else normalizes it. Where several keys begin at a place the longest counts, and what stands for it is not
+    looked at again; added tokens that are not `normalized` are found before, and no rule reaches into one. Offsets are
+    those of the text as it was: all that stands for a key comes from all of the key. A key has 64 bytes of UTF-8 at
+    most, what stands for it 255 characters, or none. (As Lucene's MappingCharFilter and SentencePiece's rules.) A key
+    with white space does not go with added tokens that take white space (lstrip, rstrip).
+
     `backward`: match from the end of each word or stretch, the longest suffix again and again (backward MaxMatch). Only
     where no token has a prefix that says it continues a word (continuing_subword_prefix=""), with
     segmentation="greedy", and not with unknown="word". It and "fewest" need the whole of a word or stretch, so there is
@@ -77,6 +84,7 @@ class Options:
     backward: bool = False
     segmentation: str = "greedy"
     unknown_cost: int = 1000
+    rules: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("lowercase", "clean_text", "handle_chinese_chars", "pretokenize", "backward"):
@@ -93,6 +101,9 @@ class Options:
         self._require("segmentation", self.segmentation in SEGMENTATIONS, " or ".join(map(_quoted, SEGMENTATIONS)))
         cost = self.unknown_cost
         self._require("unknown_cost", is_id(cost, COST_LIMIT + 1) and cost > 0, f"a number from 1 to {COST_LIMIT}")
+        self._require("rules", isinstance(self.rules, Mapping), "a mapping from texts to texts")
+        for text in (*self.rules, *self.rules.values()):
+            self._require("rules", is_text(text), f"a mapping from texts to texts, and {text!r} is none")
         if not self.pretokenize and self.unknown == "word":
             raise ConfigError(
                 'pretokenize=False does not go with unknown="word", as there are no words: give pretokenize=True, or '

@@ -14,7 +14,7 @@ from beam_wordpiece.errors import ConfigError, VocabularyError
 from beam_wordpiece.files import write_whole
 from beam_wordpiece.normal_form import NormalForm
 from beam_wordpiece.normal_form_json import SPLIT, to_normal_form_json
-from beam_wordpiece.vocab_types import Piece, Vocabulary, bare_templates
+from beam_wordpiece.vocab_types import Options, Piece, Vocabulary, bare_templates
 
 FORMATS = (".json", ".txt")
 HF_OPTIONS = (
@@ -52,7 +52,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any]:
     options, decoder = vocabulary.options, vocabulary.decoder
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
-        if field.name not in HF_OPTIONS and value != field.default:
+        if field.name not in HF_OPTIONS and value != getattr(Options(), field.name):
             raise ConfigError(f"{field.name}={value!r} cannot be written: HF tokenizers has no such option.")
     return {
         "version": "1.0",

@@ -69,7 +69,8 @@ type AddedTuple = (String, u32, bool, bool, bool, bool, bool);
 #[pyfunction]
 #[pyo3(signature = (tokens, ids, *, profile, lowercase, strip_accents, clean_text, handle_chinese_chars, unk_token,
     continuing_subword_prefix, max_input_chars_per_word, pretokenize, unknown, added_tokens, prefix_ids, suffix_ids,
-    metadata, backward=false, segmentation="greedy", unknown_cost=1, layout="failure_links", sample=None))]
+    metadata, backward=false, segmentation="greedy", unknown_cost=1, rules=vec![], layout="failure_links",
+    sample=None))]
 #[allow(clippy::too_many_arguments)]
 fn compile(
     py: Python<'_>,
@@ -92,6 +93,7 @@ fn compile(
     backward: bool,
     segmentation: &str,
     unknown_cost: u32,
+    rules: Vec<(String, String)>,
     layout: &str,
     sample: Option<Vec<Bound<'_, PyAny>>>,
 ) -> PyResult<Automaton> {
@@ -113,6 +115,7 @@ fn compile(
         backward,
         segmentation: Segmentation::named(segmentation).map_err(|error| kernel_error(py, error))?,
         unknown_cost,
+        rules,
     };
     let added_tokens = added_tokens
         .into_iter()

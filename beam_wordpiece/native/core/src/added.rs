@@ -10,20 +10,10 @@ use crate::code_points::{Action, Class, CodePoints, Output};
 use crate::error::Error;
 use crate::options::{AddedToken, Profile};
 use crate::profile::Tables;
-use crate::search::{Finder, Hit, Hits};
+use crate::rules::Rules;
+use crate::search::{Hit, Hits, Needles};
 use crate::utf8;
 use std::collections::{HashMap, HashSet};
-
-/// The bytes with which tokens begin.
-#[derive(Debug, Clone)]
-pub struct FirstBytes([bool; 256]);
-
-impl FirstBytes {
-    /// Whether a token begins with this byte.
-    pub fn contains(&self, byte: u8) -> bool {
-        self.0[usize::from(byte)]
-    }
-}
 
 /// An added token in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +52,7 @@ impl Search {
     /// The next token that begins before `end`. The caller knows that none begins before `first`.
     #[inline(never)]
     pub fn token(&mut self, pass: &Pass, text: &[u8], first: usize, end: usize) -> Option<TokenInText> {
-        while let Some(hit) = self.hits.next(&pass.finder, text, first.max(self.from)).filter(|hit| hit.start < end) {
+        while let Some(hit) = self.hits.next(&pass.contents, text, first.max(self.from)).filter(|hit| hit.start < end) {
             self.from = hit.end;
             let token = pass.judge(text, hit, self.after_word);
             if token.is_some() {
@@ -70,6 +60,11 @@ impl Search {
             }
         }
         None
+    }
+
+    /// A token that was found is of no use yet: it is found again.
+    pub fn put_back(&mut self, token: TokenInText) {
+        self.from = token.start;
     }
 
     /// The first `done` bytes of the text are done with: the next part begins behind them.
@@ -85,11 +80,9 @@ impl Search {
 /// A set of tokens that are looked for in one pass.
 #[derive(Debug)]
 pub struct Pass {
-    /// Their contents.
-    pub finder: Finder,
+    /// What is looked for.
+    pub contents: Needles,
     tokens: Vec<AddedToken>,
-    /// Length in bytes of the longest content.
-    pub longest: usize,
     /// Some content has marks that are sorted.
     pub has_marks: bool,
     /// Some content has U+FFFD, as which invalid bytes are read.
@@ -98,9 +91,6 @@ pub struct Pass {
     pub has_single_word: bool,
     /// Some token takes the white space before it.
     pub has_lstrip: bool,
-    /// What is looked for, in order.
-    sorted: Vec<Vec<u8>>,
-    first_bytes: FirstBytes,
     tables: &'static Tables,
 }
 
@@ -116,10 +106,11 @@ pub struct AddedTokens {
 }
 
 impl AddedTokens {
-    /// Make the passes. Tokens that have no defined meaning in HF are refused by name.
+    /// Make the passes; `code_points` know no rules. Tokens that have no defined meaning in HF are refused by name.
     pub fn new(
         tokens: &[AddedToken],
         parameters: &Parameters,
+        rules: &Rules,
         code_points: CodePoints<'_>,
     ) -> Result<AddedTokens, Error> {
         let profile = Profile::from_code(parameters.profile).unwrap_or(Profile::Hf);
@@ -127,7 +118,7 @@ impl AddedTokens {
         let (mut raw, mut normalized) = (Patterns::default(), Patterns::default());
         for token in tokens {
             let (pattern, has_marks) = if token.normalized {
-                normalize(code_points, &token.content, parameters.split_hangul != 0)
+                normalize(code_points, &rules.apply(&token.content), parameters.split_hangul != 0)
             } else {
                 (token.content.as_bytes().to_vec(), false)
             };
@@ -151,11 +142,6 @@ impl AddedTokens {
     /// The id of the token with this content.
     pub fn id(&self, content: &str) -> Option<u32> {
         self.by_content.get(content).copied()
-    }
-
-    /// The bytes with which tokens of the first pass begin.
-    pub fn first_bytes(&self) -> &FirstBytes {
-        &self.raw.first_bytes
     }
 }
 
@@ -193,27 +179,12 @@ impl Pass {
             let why = "another added token is the same, after normalization where that is asked for";
             return Err(refused(&tokens[twice], why));
         }
-        let mut first_bytes = FirstBytes([false; 256]);
-        patterns.iter().for_each(|pattern| first_bytes.0[usize::from(pattern[0])] = true);
-        let longest = patterns.iter().map(Vec::len).max().unwrap_or_default();
-        let finder = Finder::new(&patterns).map_err(|error| Error::Vocabulary(format!("the added tokens: {error}")))?;
+        let contents =
+            Needles::new(patterns).map_err(|error| Error::Vocabulary(format!("the added tokens: {error}")))?;
         let has_replacement = tokens.iter().any(|token| token.content.contains(char::REPLACEMENT_CHARACTER));
         let [has_single_word, has_lstrip] = [|token: &AddedToken| token.single_word, |token: &AddedToken| token.lstrip]
             .map(|has| tokens.iter().any(has));
-        let mut sorted = patterns;
-        sorted.sort();
-        Ok(Pass {
-            finder,
-            tokens,
-            longest,
-            has_marks,
-            has_replacement,
-            has_single_word,
-            has_lstrip,
-            sorted,
-            first_bytes,
-            tables,
-        })
+        Ok(Pass { contents, tokens, has_marks, has_replacement, has_single_word, has_lstrip, tables })
     }
 
     /// Whether there is no token.
@@ -224,7 +195,7 @@ impl Pass {
     /// The token, unless it touches a word and must not. `after_word`: the character before `text` is a word character. The
     /// end of `text` counts as the end.
     pub fn judge(&self, text: &[u8], hit: Hit, after_word: bool) -> Option<TokenInText> {
-        let &AddedToken { id, single_word, lstrip, rstrip, .. } = &self.tokens[hit.token];
+        let &AddedToken { id, single_word, lstrip, rstrip, .. } = &self.tokens[hit.number];
         if single_word {
             let before = if hit.start == 0 { after_word } else { self.ends_with_word(&text[..hit.start]) };
             let after = character_after(text, hit.end);
@@ -241,36 +212,24 @@ impl Pass {
     pub fn decided(&self, text: &[u8], mut from: usize) -> usize {
         let whole = text.len() - utf8::cut_off(text);
         let mut hits = Hits::default();
-        let mut end = self.cut_off(text, from).unwrap_or(whole);
-        while let Some(hit) = hits.next(&self.finder, text, from).filter(|hit| hit.start < end) {
-            if self.tokens[hit.token].single_word && hit.end >= whole {
+        let mut end = self.contents.cut_off(text, from).unwrap_or(whole);
+        while let Some(hit) = hits.next(&self.contents, text, from).filter(|hit| hit.start < end) {
+            if self.tokens[hit.number].single_word && hit.end >= whole {
                 return hit.start;
             }
             from = hit.end;
             if from > end {
                 // The token has taken what might have begun another one.
-                end = self.cut_off(text, from).unwrap_or(whole);
+                end = self.contents.cut_off(text, from).unwrap_or(whole);
             }
         }
         end
     }
 
-    /// Where a token begins that the end of the text cuts off, the first of them from `from` on.
-    fn cut_off(&self, text: &[u8], from: usize) -> Option<usize> {
-        let from = from.max((text.len() + 1).saturating_sub(self.longest));
-        (from..text.len()).find(|&at| {
-            let rest = &text[at..];
-            // Those that begin with the rest stand behind it, next to each other.
-            let place = self.sorted.partition_point(|content| content.as_slice() <= rest);
-            self.first_bytes.contains(rest[0])
-                && self.sorted.get(place).is_some_and(|content| content.starts_with(rest))
-        })
-    }
-
     /// Bytes at the end of a text that goes on within which something may be undecided: a token that is cut off, or the
     /// character behind one.
     pub fn reach(&self) -> usize {
-        self.longest + 2 * 4
+        self.contents.longest + 2 * 4
     }
 
     /// Whether a character is white space, as `lstrip` and `rstrip` take it.

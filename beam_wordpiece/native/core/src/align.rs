@@ -8,6 +8,7 @@
 use crate::automaton::Tables;
 use crate::code_points::{Action, CODE_POINTS, Output};
 use crate::options::Profile;
+use crate::origins::first;
 use crate::profile;
 
 /// Stretches of characters that a run may have, at least. Characters that `clean_text` deletes among marks begin new ones;
@@ -24,9 +25,10 @@ pub struct Aligner {
     marks: Vec<Mark>,
     /// For each combining class of the run, in order: how many of its marks take a character.
     takers: Vec<(u8, u64)>,
-    /// The characters that are taken, as stretches: the first, and how many.
+    /// The characters that are taken, as stretches: the origin of the first, and how many. One that stands for the key of a
+    /// rule is a stretch of its own.
     stretches: Vec<(u64, u64)>,
-    /// The character before the run.
+    /// The origin of the character before the run.
     before: u64,
 }
 
@@ -51,8 +53,8 @@ impl Aligner {
         self.stretches.clear();
     }
 
-    /// Take a character of the text: `put` gets what comes out of it and of the marks before it, and the number of the
-    /// character that each of these comes from. [`Output::BARRIER`] does not come out.
+    /// Take a character that no rule is about, and where it comes from, see [`join`](crate::origins::join): `put` gets what comes out of it and of the marks before it, and the origin of
+    /// each of these. [`Output::BARRIER`] does not come out.
     ///
     /// Of more than `most_marks` marks that stay only the outer ones are kept, and as many as that: the word is too long,
     /// and all that matters of it is where it begins and ends.
@@ -64,7 +66,7 @@ impl Aligner {
         most_marks: usize,
         put: &mut impl FnMut(Output, u64),
     ) {
-        match tables.code_points.action(c) {
+        match tables.without_rules.action(c) {
             Action::One(output) => self.starter(output, number, put),
             Action::Delete { barrier: true } => self.starter(Output::BARRIER, number, put),
             Action::Delete { barrier: false } => {
@@ -135,10 +137,7 @@ impl Aligner {
                 .into_iter()
                 .all(|output| output.code_point() < CODE_POINTS as u32 && output.combining_class() != 0)
             && self.marks.iter().all(|mark| mark.takers <= self.takers_of(mark.output.combining_class()))
-            && self
-                .stretches
-                .iter()
-                .all(|&(first, length)| length > 0 && first < MOST_CHARACTERS && length < MOST_CHARACTERS)
+            && self.stretches.iter().all(|&(_, length)| length > 0 && length < MOST_CHARACTERS)
             && self.takers.iter().all(|&(_, count)| count < MOST_CHARACTERS)
     }
 
@@ -167,10 +166,10 @@ impl Aligner {
             while let Some((_, length)) = stretches.next_if(|(_, length)| passed + length <= place) {
                 passed += length;
             }
-            put(mark.output, stretches.peek().map_or(self.before, |(first, _)| first + (place - passed)));
+            put(mark.output, stretches.peek().map_or(self.before, |(first, _)| plus(*first, place - passed)));
         }
         if let Some((first, length)) = self.stretches.last() {
-            self.before = first + length - 1;
+            self.before = plus(*first, length - 1);
         }
         self.clear();
     }
@@ -201,6 +200,11 @@ impl Aligner {
         self.marks.swap(most_marks, last);
         self.marks.truncate(most_marks + 1);
     }
+}
+
+/// The origin of the character that comes so many after another one.
+fn plus(origin: u64, more: u64) -> u64 {
+    if more == 0 { origin } else { (first(origin) + more).min(MOST_CHARACTERS - 1) }
 }
 
 /// The combining class of a mark that is stripped; 0 for a character that is deleted before marks are sorted.

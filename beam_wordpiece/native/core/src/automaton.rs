@@ -1,6 +1,7 @@
 //! The automaton: opened from bytes or a mapped file, with everything checked that the matcher relies on.
 
 use crate::added::AddedTokens;
+use crate::added_records::{self, AddedRecord};
 use crate::blocks::BlockTables;
 use crate::code_points::{CODE_POINTS, CodePoints};
 use crate::double_array::{Codes, Packed, Unit};
@@ -8,6 +9,7 @@ use crate::error::Error;
 use crate::format::{AlignedBytes, Layout, Section};
 use crate::matching::Matching;
 use crate::options::{AddedToken, MOST_CHARS_PER_WORD, Profile, Unknown};
+use crate::rules::{self, Rules};
 use crate::several;
 use crate::tokens::TokenList;
 use crate::transducer::{Transition, count_transitions};
@@ -56,25 +58,15 @@ impl Parameters {
     }
 }
 
-/// An added token as it is stored: its text is a range of the section of their texts.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub struct AddedRecord {
-    /// First byte of the text.
-    pub start: u32,
-    /// End of the text.
-    pub end: u32,
-    /// Its id.
-    pub id: u32,
-    /// From bit 0: special, single_word, lstrip, rstrip, normalized.
-    pub flags: u32,
-}
-
 /// The tables as the matcher sees them.
 #[derive(Debug, Clone, Copy)]
 pub struct Tables<'a> {
     /// What becomes of each code point.
     pub code_points: CodePoints<'a>,
+    /// The same where no rule is about it.
+    pub without_rules: CodePoints<'a>,
+    /// Rules, of characters and of strings.
+    pub rules: &'a Rules,
     /// Words of up to 13 bytes.
     pub words: WordTable<'a, 2>,
     /// Words of 14 to 29 bytes.
@@ -108,6 +100,7 @@ enum Storage {
 pub struct Automaton {
     storage: Storage,
     layout: Layout,
+    rules: Rules,
     blocks: BlockTables,
     added: AddedTokens,
     byte_tokens: Vec<u32>,
@@ -142,12 +135,15 @@ impl Automaton {
         let code_points = parts.code_points().map_err(damaged)?;
         let added_tokens = parts.added_tokens().map_err(damaged)?;
         let parameters = parts.parameters().map_err(damaged)?;
-        let added =
-            AddedTokens::new(&added_tokens, parameters, code_points).map_err(|fault| damaged(fault.to_string()))?;
-        let blocks = BlockTables::new(code_points, added.first_bytes());
+        let rules = Rules::new(&parts.rules().map_err(damaged)?, code_points);
+        let rules = rules.map_err(|fault| damaged(fault.to_string()))?;
+        let added = AddedTokens::new(&added_tokens, parameters, &rules, code_points);
+        let added = added.map_err(|fault| damaged(fault.to_string()))?;
+        let begins = |byte| added.raw.contents.begin_with(byte) || rules.strings().begin_with(byte);
+        let blocks = BlockTables::new(rules.code_points(code_points), begins);
         let unknown = parameters.matching().map_or(Unknown::Word, |matching| matching.unknown);
         let byte_tokens = byte_tokens(&parts.tokens().map_err(damaged)?, unknown);
-        Ok(Automaton { layout, blocks, added, byte_tokens, storage })
+        Ok(Automaton { layout, rules, blocks, added, byte_tokens, storage })
     }
 
     fn parts(&self) -> Parts<'_> {
@@ -200,8 +196,7 @@ impl Automaton {
 
     /// The tables.
     pub fn tables(&self) -> Tables<'_> {
-        let parts = self.parts();
-        parts.tables(&self.blocks, &self.added, &self.byte_tokens).expect("checked when the automaton was opened")
+        self.parts().tables(self).expect("checked when the automaton was opened")
     }
 
     /// The text that was stored beside.
@@ -283,15 +278,12 @@ impl<'a> Parts<'a> {
         })
     }
 
-    fn tables(
-        &self,
-        blocks: &'a BlockTables,
-        added: &'a AddedTokens,
-        byte_tokens: &'a [u32],
-    ) -> Result<Tables<'a>, String> {
-        let parameters = self.parameters()?;
+    fn tables(&self, automaton: &'a Automaton) -> Result<Tables<'a>, String> {
+        let (parameters, code_points) = (self.parameters()?, self.code_points()?);
         Ok(Tables {
-            code_points: self.code_points()?,
+            code_points: automaton.rules.code_points(code_points),
+            without_rules: code_points,
+            rules: &automaton.rules,
             words: WordTable::new(
                 parameters.words,
                 self.slice(Section::WordSlots)?,
@@ -308,9 +300,9 @@ impl<'a> Parts<'a> {
             pops: self.slice(Section::Pops)?,
             codes: self.codes()?,
             parameters,
-            blocks,
-            added,
-            byte_tokens,
+            blocks: &automaton.blocks,
+            added: &automaton.added,
+            byte_tokens: &automaton.byte_tokens,
         })
     }
 
@@ -331,30 +323,12 @@ impl<'a> Parts<'a> {
         })
     }
 
+    fn rules(&self) -> Result<Vec<(String, String)>, String> {
+        rules::read(self.slice(Section::Rules)?, self.slice(Section::RuleBytes)?)
+    }
+
     fn added_tokens(&self) -> Result<Vec<AddedToken>, String> {
-        let text = std::str::from_utf8(self.slice(Section::AddedTokenBytes)?).map_err(|e| e.to_string())?;
-        let records: &[AddedRecord] = self.slice(Section::AddedTokens)?;
-        // Side by side, so that they cannot ask for more memory than the file has.
-        let ends = records.iter().map(|record| record.end);
-        if !std::iter::once(0).chain(ends).eq(records.iter().map(|record| record.start).chain([text.len() as u32])) {
-            return Err("an added token lies outside its text".into());
-        }
-        records
-            .iter()
-            .map(|record| {
-                let content = text.get(record.start as usize..record.end as usize);
-                let flag = |bit: u32| record.flags >> bit & 1 != 0;
-                Ok(AddedToken {
-                    content: content.filter(|c| !c.is_empty()).ok_or("an added token lies outside its text")?.into(),
-                    id: record.id,
-                    special: flag(0),
-                    single_word: flag(1),
-                    lstrip: flag(2),
-                    rstrip: flag(3),
-                    normalized: flag(4),
-                })
-            })
-            .collect()
+        added_records::read(self.slice(Section::AddedTokens)?, self.slice(Section::AddedTokenBytes)?)
     }
 
     /// Check all that is relied on later without looking.

@@ -7,7 +7,6 @@
 //!
 //! Derived from the code point table when an automaton is opened, so the two cannot disagree.
 
-use crate::added::FirstBytes;
 use crate::byte_classes::ByteClasses;
 use crate::code_points::{Action, Class, CodePoints};
 use crate::utf8;
@@ -22,7 +21,7 @@ pub const MIXED: u8 = 4;
 pub const DELETED: u8 = 8;
 /// Only the code point table knows.
 pub const SLOW: u8 = 16;
-/// An added token may begin with this byte.
+/// An added token, or the key of a rule, may begin with this byte.
 pub const ADDED: u8 = 32;
 /// In the bytes of a page: no byte here, the result is shorter than the source.
 pub const NO_BYTE: u8 = 0xFF;
@@ -57,7 +56,7 @@ pub struct BlockTables {
     pub pages: Vec<Page>,
     /// Mixed page of each two-byte lead (32), then of each page of three-byte characters (1024).
     pub page_of: Vec<u16>,
-    /// Bytes above ASCII with which an added token may begin.
+    /// Bytes above ASCII with which one of those may begin.
     pub added_leads: Vec<u8>,
     /// The same as `ascii` by nibbles, for levels that look up 16 bytes at once: for each flag (and for RARE, any of
     /// the last three) and each low nibble, the high nibbles that have it, as bits.
@@ -75,17 +74,17 @@ impl BlockTables {
     /// The bit of each high nibble in `ascii_rows`; none for bytes that are not ASCII.
     pub const ROWS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
 
-    /// Derive the tables; `first_bytes` are the bytes with which an added token may begin.
-    pub fn new(code_points: CodePoints<'_>, first_bytes: &FirstBytes) -> BlockTables {
+    /// Derive the tables; `begins`: whether an added token, or the key of a rule, may begin with a byte.
+    pub fn new(code_points: CodePoints<'_>, begins: impl Fn(u8) -> bool) -> BlockTables {
         let lower = matches!(code_points.action(u32::from('A')), Action::One(a) if a.code_point() == u32::from('a'));
         let case_bit = if lower { 0x20 } else { 0 };
         let ascii = std::array::from_fn(|byte| {
-            let added = if first_bytes.contains(byte as u8) { ADDED } else { 0 };
+            let added = if begins(byte as u8) { ADDED } else { 0 };
             ascii_class(code_points, byte as u8, case_bit) | added
         });
         let mut tables = BlockTables::with_ascii(ascii);
         tables.case_bit = case_bit;
-        tables.added_leads = (0x80..=0xFF).filter(|&byte| first_bytes.contains(byte)).collect();
+        tables.added_leads = (0x80..=0xFF).filter(|&byte| begins(byte)).collect();
         for page in 2..32 {
             let flags = tables.add_page(code_points, page, page as u32 * 64, 2);
             tables.lead[page] = flags;

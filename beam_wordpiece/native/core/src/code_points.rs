@@ -87,6 +87,8 @@ pub enum Action<'a> {
 const KIND_DELETE: u32 = 1 << 30;
 const KIND_MANY: u32 = 2 << 30;
 const KIND_KEEP: u32 = 3 << 30;
+/// Outputs in the pool at most.
+const MOST_STORED: usize = 1 << 20;
 /// Code points in a block of the two-stage table.
 const BLOCK: usize = 64;
 /// Number of code points, surrogates included.
@@ -130,6 +132,11 @@ impl<'a> CodePoints<'a> {
         let block = usize::from(*self.index.get(c as usize / BLOCK)?);
         let entry = self.entries[block * BLOCK + c as usize % BLOCK];
         (entry >= KIND_KEEP).then(|| Class::from_bits(entry >> 21))
+    }
+
+    /// A copy.
+    pub fn to_owned(&self) -> CodePointsBuf {
+        CodePointsBuf { index: self.index.to_vec(), entries: self.entries.to_vec(), pool: self.pool.to_vec() }
     }
 
     /// Check everything that `action` relies on, and that every output is a code point.
@@ -178,7 +185,7 @@ impl CodePointsBuf {
         let mut blocks: HashMap<Vec<u32>, u16> = HashMap::new();
         for first in (0..CODE_POINTS as u32).step_by(BLOCK) {
             let block: Vec<u32> = if tables.touch(first, first + BLOCK as u32 - 1) {
-                (first..first + BLOCK as u32).map(|c| table.entry(tables, options, c)).collect()
+                (first..first + BLOCK as u32).map(|c| table.entry(c, &outputs(tables, options, c))).collect()
             } else {
                 vec![KIND_KEEP | (Class::Word as u32) << 21; BLOCK]
             };
@@ -197,8 +204,20 @@ impl CodePointsBuf {
         CodePoints { index: &self.index, entries: &self.entries, pool: &self.pool }
     }
 
-    fn entry(&mut self, tables: &Tables, options: &Options, c: u32) -> u32 {
-        let outputs = outputs(tables, options, c);
+    /// Let a code point become these, at most 255 of them.
+    pub fn replace(&mut self, c: u32, outputs: &[Output]) -> Result<(), String> {
+        let entry = self.entry(c, outputs);
+        let (index, place) = (c as usize / BLOCK, c as usize % BLOCK);
+        // Other code points may share the block.
+        let block = usize::from(self.index[index]) * BLOCK;
+        let number = self.entries.len() / BLOCK;
+        self.entries.extend_from_within(block..block + BLOCK);
+        self.entries[number * BLOCK + place] = entry;
+        self.index[index] = u16::try_from(number).map_err(|_| "there are too many of them")?;
+        if self.pool.len() > MOST_STORED { Err("what stands for all of them is too long".into()) } else { Ok(()) }
+    }
+
+    fn entry(&mut self, c: u32, outputs: &[Output]) -> u32 {
         match outputs[..] {
             [] => KIND_DELETE,
             [Output::BARRIER] => KIND_DELETE | 1,

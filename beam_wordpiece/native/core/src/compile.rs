@@ -1,7 +1,8 @@
 //! A vocabulary becomes the bytes of an automaton file.
 
 use crate::added::AddedTokens;
-use crate::automaton::{AddedRecord, Automaton, Parameters};
+use crate::added_records::{self, flags};
+use crate::automaton::{Automaton, Parameters};
 use crate::code_points::{CODE_POINTS, CodePointsBuf};
 use crate::double_array::{DoubleArray, Packed};
 use crate::error::Error;
@@ -11,6 +12,7 @@ use crate::layout::Layout;
 use crate::matching::Matching;
 use crate::options::{AddedToken, MOST_CHARS_PER_WORD, MOST_UNKNOWN_COST, Options, Segmentation, Unknown, Vocabulary};
 use crate::profile::Tables;
+use crate::rules::{self, Rules};
 use crate::sample::{Counts, Words};
 use crate::transducer::{self, Transition};
 use crate::trie::Trie;
@@ -118,8 +120,10 @@ impl<'a> Compiled<'a> {
             profile: options.profile.code(),
             stretches: Matching::of(options).map_or(0, Matching::to_bits),
         };
-        AddedTokens::new(&vocabulary.added_tokens, &parameters, code_points.view())?;
-        let (added, added_bytes) = list_added(&vocabulary.added_tokens);
+        let rules = Rules::new(&options.rules, code_points.view())?;
+        AddedTokens::new(&vocabulary.added_tokens, &parameters, &rules, code_points.view())?;
+        let (rules, rule_bytes) = rules::write(&options.rules);
+        let (added, added_bytes) = added_records::write(&vocabulary.added_tokens);
         let contents: [&[u8]; Section::ALL.len()] = [
             bytemuck::bytes_of(&parameters),
             vocabulary.metadata.as_bytes(),
@@ -144,6 +148,8 @@ impl<'a> Compiled<'a> {
             cast_slice(&vocabulary.prefix_ids),
             cast_slice(&vocabulary.suffix_ids),
             cast_slice(transitions),
+            cast_slice(&rules),
+            &rule_bytes,
         ];
         Ok(format::write(fingerprint(vocabulary, *unk_id), &contents))
     }
@@ -213,6 +219,7 @@ fn check_splitting(vocabulary: &Vocabulary) -> Result<(), Error> {
              another value",
         );
     }
+    check_rules(vocabulary)?;
     match vocabulary.added_tokens.iter().find(|token| !pretokenize && (token.lstrip || token.rstrip)) {
         None => Ok(()),
         Some(token) => Err(Error::Vocabulary(format!(
@@ -220,6 +227,22 @@ fn check_splitting(vocabulary: &Vocabulary) -> Result<(), Error> {
              is text like any other; add it without these flags",
             token.content, token.id
         ))),
+    }
+}
+
+/// Refuse rules about white space where added tokens take white space that no rule has seen yet.
+fn check_rules(vocabulary: &Vocabulary) -> Result<(), Error> {
+    let tables = Tables::of(vocabulary.options.profile);
+    let has_space = |text: &str| text.chars().any(|c| tables.space_character.contains(u32::from(c)));
+    let rule = vocabulary.options.rules.iter().find(|(key, _)| has_space(key));
+    let token = vocabulary.added_tokens.iter().find(|token| !token.normalized && (token.lstrip || token.rstrip));
+    match (rule, token) {
+        (Some((key, _)), Some(token)) => Err(Error::Vocabulary(format!(
+            "the rule for {key:?} has white space, which the added token {:?} (id {}) takes before any rule is looked at \
+             (lstrip or rstrip); leave the rule out, or add the token without these flags",
+            token.content, token.id
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -284,23 +307,6 @@ fn list_tokens(tokens: &[(String, u32)]) -> Result<StoredTokens, Error> {
     Ok(stored)
 }
 
-fn list_added(tokens: &[AddedToken]) -> (Vec<AddedRecord>, Vec<u8>) {
-    let mut bytes = Vec::new();
-    let records = tokens.iter().map(|token| {
-        let start = bytes.len() as u32;
-        bytes.extend_from_slice(token.content.as_bytes());
-        AddedRecord { start, end: bytes.len() as u32, id: token.id, flags: flags(token) }
-    });
-    (records.collect(), bytes)
-}
-
-fn flags(token: &AddedToken) -> u32 {
-    [token.special, token.single_word, token.lstrip, token.rstrip, token.normalized]
-        .iter()
-        .rev()
-        .fold(0, |flags, &flag| flags << 1 | u32::from(flag))
-}
-
 /// A hash of all that has an influence on how a text is cut and numbered, whatever the order it was given in.
 fn fingerprint(vocabulary: &Vocabulary, unk_id: u32) -> [u8; 16] {
     let options = &vocabulary.options;
@@ -334,6 +340,12 @@ fn fingerprint(vocabulary: &Vocabulary, unk_id: u32) -> [u8; 16] {
             let limit = if options.unknown == Unknown::Word { options.max_input_chars_per_word } else { 0 };
             text(&format!("{switches:?} {unk_id}{split} {limit} {}", matching.to_bits()));
         }
+    }
+    let mut rules: Vec<&(String, String)> = options.rules.iter().collect();
+    rules.sort_unstable();
+    for (key, result) in rules {
+        text(key);
+        text(result);
     }
     if options.unk_token.is_empty() {
         text(&vocabulary.metadata);

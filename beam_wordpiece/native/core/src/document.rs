@@ -15,7 +15,7 @@ use crate::utf8;
 pub struct Document {
     /// Some text has come, and the template's ids before it are out.
     pub begun: bool,
-    /// Bytes of the text that are not decided yet: a character or an added token that is cut off.
+    /// Bytes of the text that are not decided yet: a character, an added token or the key of a rule that is cut off.
     pub held: Vec<u8>,
     /// Bytes of the text before those.
     pub before: u64,
@@ -57,6 +57,9 @@ impl Document {
     /// The text is done up to the position: the next part begins there.
     pub fn advance(&mut self, raw: &Pass, text: &[u8]) {
         let done = self.position.at;
+        if let Some(token) = self.position.token.take() {
+            self.position.search.put_back(token);
+        }
         self.position.search.advance(raw, text, done);
         self.position.at = 0;
         self.before += done as u64;
@@ -83,9 +86,9 @@ impl Document {
         Ok(())
     }
 
-    /// The part with U+FFFD for what is invalid in it, where it has some and an added token may stand there.
+    /// The part with U+FFFD for what is invalid in it, where it has some and an added token or the key of a rule may stand there.
     pub fn readable(&mut self, tables: &Tables<'_>, part: &[u8], ends: bool) -> Option<Vec<u8>> {
-        if !tables.added.raw.has_replacement {
+        if !tables.added.raw.has_replacement && !tables.rules.has_replacement {
             return None;
         }
         // A character that was cut off goes on in this part.

@@ -235,7 +235,7 @@ impl Job<'_> {
         out: &mut Encoded,
     ) -> &'t [u8] {
         let mut bridge = std::mem::take(&mut document.held);
-        let (held, taken) = (bridge.len(), text.len().min(2 * self.tables.added.raw.reach()));
+        let (held, taken) = (bridge.len(), text.len().min(2 * self.reach()));
         bridge.extend_from_slice(&text[..taken]);
         let done = self.stretch(simd, &bridge, ends && taken == text.len(), document, workspace, out);
         if taken < text.len() {
@@ -267,13 +267,22 @@ impl Job<'_> {
         }
         let raw = &self.tables.added.raw;
         // What begins before that is decided, whatever it is; only the rest is looked at closely.
-        let surely = utf8::boundary(text, text.len().saturating_sub(raw.reach()));
+        let surely = utf8::boundary(text, text.len().saturating_sub(self.reach()));
         self.normalize(simd, text, surely, document, workspace, out);
         let from = document.position.at.max(document.position.search.from);
-        self.normalize(simd, text, raw.decided(text, from), document, workspace, out);
+        let mut decided = raw.decided(text, from);
+        if let Some(key) = self.tables.rules.strings().cut_off(&text[..decided], document.position.at) {
+            decided = key;
+        }
+        self.normalize(simd, text, decided, document, workspace, out);
         let done = document.position.at;
         document.advance(raw, text);
         done
+    }
+
+    /// Bytes at the end of a text that goes on within which something may be undecided.
+    fn reach(&self) -> usize {
+        self.tables.added.raw.reach() + self.tables.rules.strings().longest
     }
 
     /// Add a text from where the position is up to `end`.

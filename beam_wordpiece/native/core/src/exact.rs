@@ -7,6 +7,7 @@ use crate::chunk::Chunk;
 use crate::code_points::{Action, Class, Output};
 use crate::normalizer::{Position, Stop, characters};
 use crate::origins::Origins;
+use crate::rules::{self, Found, Rule};
 use crate::search::Hits;
 use crate::utf8;
 use std::ops::Range;
@@ -31,8 +32,6 @@ pub struct Exact {
     pub strip_from: usize,
     /// The last token of the first pass takes the white space that comes (`rstrip`).
     pub skips_space: bool,
-    /// The next token of the first pass, once the search has gone on behind it.
-    token: Option<TokenInText>,
     /// Where the text comes from, if that is wanted.
     pub origins: Option<Box<Origins>>,
 }
@@ -56,7 +55,7 @@ impl Exact {
         self.text.clear();
         self.class.clear();
         (self.search_from, self.strip_from) = (0, 0);
-        (self.after_word, self.skips_space, self.token) = (false, false, None);
+        (self.after_word, self.skips_space) = (false, false);
         if let Some(origins) = &mut self.origins {
             origins.end_stretch();
         }
@@ -71,31 +70,69 @@ impl Exact {
         position: &mut Position,
         chunk: &mut Chunk,
     ) -> Stop {
-        let (raw, normalized) = (&tables.added.raw, &tables.added.normalized);
+        let least = STEP.max(tables.added.normalized.contents.longest);
         while position.at < end {
             if chunk.is_full() {
                 return Stop::Full;
             }
-            self.token = self.token.or_else(|| position.search.token(raw, text, position.at, end));
-            let stretch = self.token.map_or(end, |token| token.start.max(position.at));
-            let step = stretch.min(position.at + STEP.max(normalized.longest));
-            characters(text, position, step, |position, c| self.character(tables, position, chunk, c));
-            if let Some(token) = self.token.filter(|token| position.at >= token.start) {
-                if token.lstrip {
-                    self.forget(self.strip_from..self.text.len());
+            let step = end.min(position.at + least);
+            let found = rules::next(tables, text, position.at, step, position);
+            let stop = found.map_or(step, |found| found.start());
+            characters(text, position, stop, |position, c| self.character(tables, position, chunk, c));
+            match found {
+                Some(Found::Token(token)) => {
+                    self.token(tables, text, token, position, chunk);
+                    continue;
                 }
-                self.finish_stretch(tables, position, chunk);
-                match &mut self.origins {
-                    None => chunk.push_token(token.id),
-                    Some(origins) => origins.raw_token(raw, token, text, chunk),
+                Some(Found::Key(hit)) => {
+                    self.key(tables, tables.rules.of_key(hit), &mut position.marks, chunk);
+                    position.at = hit.end;
+                    if position.at < end && self.text.len() < least {
+                        continue;
+                    }
                 }
-                self.skips_space = token.rstrip;
-                position.at = token.end;
-            } else {
-                self.search(tables, chunk, false);
+                None => {}
             }
+            self.search(tables, chunk, false);
         }
         Stop::End
+    }
+
+    /// An added token of the first pass.
+    fn token(
+        &mut self,
+        tables: &Tables<'_>,
+        text: &[u8],
+        token: TokenInText,
+        position: &mut Position,
+        chunk: &mut Chunk,
+    ) {
+        if token.lstrip {
+            self.forget(self.strip_from..self.text.len());
+        }
+        self.finish_stretch(tables, position, chunk);
+        match &mut self.origins {
+            None => chunk.push_token(token.id),
+            Some(origins) => origins.raw_token(&tables.added.raw, token, text, chunk),
+        }
+        self.skips_space = token.rstrip;
+        position.at = token.end;
+    }
+
+    /// The key of a rule. It has no white space that a token may take.
+    fn key(&mut self, tables: &Tables<'_>, rule: &Rule, marks: &mut Vec<Output>, chunk: &mut Chunk) {
+        let mut origin = 0;
+        if let Some(origins) = &mut self.origins {
+            if self.skips_space {
+                origins.close(chunk);
+            }
+            origin = origins.next_several(rule.length);
+        }
+        self.skips_space = false;
+        for c in rule.result.chars() {
+            self.take(tables, marks, (u32::from(c), origin), false);
+        }
+        self.strip_from = self.text.len();
     }
 
     fn character(&mut self, tables: &Tables<'_>, position: &mut Position, chunk: &mut Chunk, c: u32) {
@@ -114,11 +151,12 @@ impl Exact {
             }
         }
         self.skips_space = false;
-        match self.origins.take() {
-            None => self.sort(tables, &mut position.marks, c, space),
-            Some(mut origins) => {
-                self.align(tables, &mut origins, (c, number), space);
-                self.origins = Some(origins);
+        match tables.rules.of_character(c) {
+            None => self.take(tables, &mut position.marks, (c, number), space),
+            Some(rule) => {
+                for c in rule.result.chars() {
+                    self.take(tables, &mut position.marks, (u32::from(c), number), false);
+                }
             }
         }
         if !space {
@@ -126,10 +164,21 @@ impl Exact {
         }
     }
 
+    /// A character that no rule is about, and where it comes from.
+    fn take(&mut self, tables: &Tables<'_>, marks: &mut Vec<Output>, (c, origin): (u32, u64), space: bool) {
+        match self.origins.take() {
+            None => self.sort(tables, marks, c, space),
+            Some(mut origins) => {
+                self.align(tables, &mut origins, (c, origin), space);
+                self.origins = Some(origins);
+            }
+        }
+    }
+
     /// Add a character to the window. White space is known to be some before marks in front of it are put in order.
     fn sort(&mut self, tables: &Tables<'_>, marks: &mut Vec<Output>, c: u32, space: bool) {
         let split_hangul = tables.parameters.split_hangul != 0;
-        let action = tables.code_points.action(c);
+        let action = tables.without_rules.action(c);
         if space && !matches!(action, Action::Delete { .. }) && !marks.is_empty() {
             put_marks(marks, &mut |mark| self.put(mark, split_hangul));
             self.strip_from = self.text.len();
@@ -141,16 +190,16 @@ impl Exact {
     }
 
     /// The same, with the character that each one comes from.
-    fn align(&mut self, tables: &Tables<'_>, origins: &mut Origins, (c, number): (u32, u64), space: bool) {
+    fn align(&mut self, tables: &Tables<'_>, origins: &mut Origins, (c, origin): (u32, u64), space: bool) {
         let split_hangul = tables.parameters.split_hangul != 0;
-        let deleted = matches!(tables.code_points.action(c), Action::Delete { .. });
+        let deleted = matches!(tables.without_rules.action(c), Action::Delete { .. });
         let Origins { aligner, window, .. } = origins;
         if space && !deleted && !aligner.is_empty() {
             aligner.finish(&mut |mark, origin| self.put_from(window, mark, origin, split_hangul));
             self.strip_from = self.text.len();
         }
         let mut put = |output: Output, origin: u64| self.put_from(window, output, origin, split_hangul);
-        aligner.take(tables, c, number, most_marks(tables), &mut put);
+        aligner.take(tables, c, origin, most_marks(tables), &mut put);
     }
 
     fn put_from(&mut self, window: &mut Vec<u64>, output: Output, origin: u64, split_hangul: bool) {
@@ -193,10 +242,10 @@ impl Exact {
     /// Move text and tokens to the chunk as far as no token can reach beyond what is there, or all of it.
     fn search(&mut self, tables: &Tables<'_>, chunk: &mut Chunk, all: bool) {
         let pass = &tables.added.normalized;
-        let reach = if pass.is_empty() { 0 } else { pass.longest + LOOK_AHEAD };
+        let reach = if pass.is_empty() { 0 } else { pass.contents.longest + LOOK_AHEAD };
         let decided = if all { self.text.len() } else { self.limit(tables, reach).saturating_sub(reach) };
         let (mut at, mut done, mut hits) = (self.search_from, 0, Hits::default());
-        while let Some(hit) = hits.next(&pass.finder, &self.text, at).filter(|hit| hit.start < decided) {
+        while let Some(hit) = hits.next(&pass.contents, &self.text, at).filter(|hit| hit.start < decided) {
             at = hit.end;
             if let Some(token) = pass.judge(&self.text, hit, self.after_word) {
                 // What lstrip and rstrip take is white space, which is in no word.

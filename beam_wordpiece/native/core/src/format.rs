@@ -8,15 +8,16 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// First bytes of every automaton file.
 const MAGIC: [u8; 8] = *b"BeamWP\r\n";
-/// Version of the format with a transducer. Files without one have the version before, which has all sections but the last.
-const VERSION: u32 = 4;
+/// Version of the format with rules. Files without any have the version before, where they have a transducer, or the one
+/// before that.
+const VERSION: u32 = 5;
 /// The oldest version that is read. In version 3 text may be left without word splitting; before, 0 is where that is said.
 /// A file of any other version has to be compiled again.
 const OLDEST: u32 = 2;
 /// Alignment of sections in the file, and of the file in memory.
 const ALIGNMENT: usize = 64;
 
-/// The sections, each exactly once in a file, in this order; the last only where it has something in it.
+/// The sections, each exactly once in a file, in this order; the last three only where one of them has something in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 #[allow(missing_docs)] // the names are those that `Section::name` explains
@@ -44,11 +45,13 @@ pub enum Section {
     PrefixIds,
     SuffixIds,
     Transitions,
+    Rules,
+    RuleBytes,
 }
 
 impl Section {
     /// All sections, in their order.
-    pub const ALL: [Section; 23] = [
+    pub const ALL: [Section; 25] = [
         Section::Parameters,
         Section::Metadata,
         Section::TokenBytes,
@@ -72,6 +75,8 @@ impl Section {
         Section::PrefixIds,
         Section::SuffixIds,
         Section::Transitions,
+        Section::Rules,
+        Section::RuleBytes,
     ];
 
     /// What a person calls it.
@@ -100,6 +105,8 @@ impl Section {
             Section::PrefixIds => "template: before the text",
             Section::SuffixIds => "template: after the text",
             Section::Transitions => "transducer: transitions",
+            Section::Rules => "rules",
+            Section::RuleBytes => "rules: text",
         }
     }
 }
@@ -134,12 +141,18 @@ fn checksum(version: u32, fingerprint: &[u8; 16], body: &[u8]) -> u64 {
 
 /// Number of sections in a file of a version.
 fn sections(version: u32) -> usize {
-    if version < VERSION { Section::ALL.len() - 1 } else { Section::ALL.len() }
+    match version {
+        VERSION => Section::ALL.len(),
+        4 => Section::Rules as usize,
+        _ => Section::Transitions as usize,
+    }
 }
 
 /// Put the sections of a file together.
 pub fn write(fingerprint: [u8; 16], contents: &[&[u8]; Section::ALL.len()]) -> Vec<u8> {
-    let version = if contents[Section::Transitions as usize].is_empty() { VERSION - 1 } else { VERSION };
+    let has = |section: Section| !contents[section as usize].is_empty();
+    let version =
+        VERSION - u32::from(!has(Section::Rules)) - u32::from(!has(Section::Rules) && !has(Section::Transitions));
     let contents = &contents[..sections(version)];
     let mut bytes = vec![0; HEADER + contents.len() * size_of::<Entry>()];
     for (i, content) in contents.iter().enumerate() {

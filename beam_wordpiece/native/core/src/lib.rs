@@ -4,10 +4,11 @@
 //! [`encoder::encode`] runs it over texts. Nothing here knows of Python or Arrow.
 //!
 //! Where to find what:
-//! - what a vocabulary is compiled for: `options`, `profile`; what becomes of each character: `code_points`
+//! - what a vocabulary is compiled for: `options`, `profile`; what becomes of each character: `code_points`, and before
+//!   that of strings: `rules`
 //! - what it is compiled to: `trie`, `failure`, `double_array` or `transducer` (see `layout`), `word_table` (with
 //!   `several`, and `sample`, which fills it), put together by `compile`
-//! - the file: `format`, and `automaton` with `tokens` and `validate`
+//! - the file: `format`, and `automaton` with `tokens`, `added_records` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
 //!   `search`, `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`, `walk_log`, `repeats`),
 //!   `merge`; `encoder` runs them; where words or all of a text are stretches (`matching`), `stretch` takes the place of the
@@ -18,6 +19,7 @@
 //! - levels of vector instructions: `simd`
 
 pub mod added;
+pub mod added_records;
 pub mod align;
 pub mod automaton;
 pub mod blocks;
@@ -47,6 +49,7 @@ pub mod origins;
 pub mod profile;
 pub mod repeats;
 pub mod rows;
+pub mod rules;
 pub mod sample;
 pub mod search;
 pub mod several;

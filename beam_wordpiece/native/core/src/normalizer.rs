@@ -7,8 +7,9 @@
 use crate::added::{Search, TokenInText, put_marks, sort_marks};
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, WordMasks};
-use crate::code_points::Output;
+use crate::code_points::{Action, Output};
 use crate::mixed::mixed_block;
+use crate::rules::{self, Found, LONGEST_RESULT};
 use crate::simd::{AsciiMasks, Mask, Simd};
 use crate::wide::wide_block;
 
@@ -37,6 +38,8 @@ pub struct Position {
     pub search: Search,
     /// First invalid byte, if one was found.
     pub invalid: Option<usize>,
+    /// The next added token, once the search has gone on behind it.
+    pub token: Option<TokenInText>,
     /// Marks whose order is not decided yet.
     pub marks: Vec<Output>,
 }
@@ -44,7 +47,7 @@ pub struct Position {
 impl Position {
     /// At the beginning of a text.
     pub fn restart(&mut self) {
-        (self.at, self.invalid) = (0, None);
+        (self.at, self.invalid, self.token) = (0, None, None);
         self.search.restart();
         self.marks.clear();
     }
@@ -73,25 +76,38 @@ pub fn normalize<S: Simd>(
             position.at += BLOCK;
             continue;
         }
-        let found = block.find_token(simd, tables, text, position);
-        if let Some(token) = found {
-            block.length = token.start.saturating_sub(position.at);
-        }
+        let found = block.find(simd, tables, text, position);
+        let start = found.map_or(position.at + block.length, |found| found.start());
+        block.length = start.saturating_sub(position.at);
         if block.length > 0 {
             block.normalize(simd, tables, text, position, chunk);
         }
-        if let Some(token) = found {
+        if let Some(found) = found {
             // The search has gone on: what a level has left of the text before the token has to be done now.
-            if position.at < token.start {
-                character_block(tables, text, token.start - position.at, position, chunk);
+            if position.at < start {
+                character_block(tables, text, start - position.at, position, chunk);
             }
+            put(tables, found, position, chunk);
+        }
+    }
+    Stop::End
+}
+
+/// Add what was found where the position is.
+#[inline(never)]
+fn put(tables: &Tables<'_>, found: Found, position: &mut Position, chunk: &mut Chunk) {
+    match found {
+        Found::Token(token) => {
             flush_marks(position, chunk);
             chunk.push_token(token.id);
             // The white space around a token is in no word, whether it takes it or not.
             position.at = token.end;
         }
+        Found::Key(hit) => {
+            put_outputs(tables, Action::Many(&tables.rules.of_key(hit).outputs), position, chunk);
+            position.at = hit.end;
+        }
     }
-    Stop::End
 }
 
 /// The text is at its end.
@@ -135,9 +151,9 @@ impl<S: Simd> Block<S> {
         simd.change_case(self.bytes, tables.blocks.case_bit)
     }
 
-    /// The first added token that begins in the block.
+    /// The first added token, or key of a rule, that begins in the block.
     #[inline(always)]
-    fn find_token(&self, simd: S, tables: &Tables<'_>, text: &[u8], position: &mut Position) -> Option<TokenInText> {
+    fn find(&self, simd: S, tables: &Tables<'_>, text: &[u8], position: &mut Position) -> Option<Found> {
         let mut candidates = self.ascii.added & !self.non_ascii;
         if self.non_ascii != 0 {
             let leads = &tables.blocks.added_leads;
@@ -148,7 +164,11 @@ impl<S: Simd> Block<S> {
             return None;
         }
         let first = position.at + candidates.trailing_zeros() as usize;
-        position.search.token(&tables.added.raw, text, first, position.at + self.length)
+        let end = position.at + self.length;
+        if !tables.rules.strings().is_empty() {
+            return rules::next(tables, text, first, end, position);
+        }
+        position.search.token(&tables.added.raw, text, first, end).map(Found::Token)
     }
 
     /// Add the bytes to the chunk, one character at least.
@@ -188,16 +208,20 @@ pub fn lowest(n: usize) -> Mask {
 /// Do a block character by character: at least one character, none that begins after `length` bytes.
 #[inline(never)]
 fn character_block(tables: &Tables<'_>, text: &[u8], length: usize, position: &mut Position, chunk: &mut Chunk) {
+    let end = position.at + length;
+    characters(text, position, end, |position, c| put_outputs(tables, tables.code_points.action(c), position, chunk));
+}
+
+/// Put out what becomes of a character, or of the key of a rule.
+#[inline(always)]
+fn put_outputs(tables: &Tables<'_>, action: Action<'_>, position: &mut Position, chunk: &mut Chunk) {
     // Two marks more than this are in a word that is too long, so their order no longer matters.
     let most_marks = tables.parameters.max_input_chars_per_word as usize + 1;
-    let end = position.at + length;
-    characters(text, position, end, |position, c| {
-        chunk.reserve(4 * position.marks.len() + 64);
-        sort_marks(tables.code_points.action(c), &mut position.marks, &mut |output| chunk.push_output(output));
-        if position.marks.len() > most_marks {
-            flush_marks(position, chunk);
-        }
-    });
+    chunk.reserve(4 * (position.marks.len() + LONGEST_RESULT));
+    sort_marks(action, &mut position.marks, &mut |output| chunk.push_output(output));
+    if position.marks.len() > most_marks {
+        flush_marks(position, chunk);
+    }
 }
 
 /// Decode the characters that begin before `end`; each invalid part is one U+FFFD.

@@ -6,6 +6,7 @@
 
 use crate::automaton::Tables;
 use crate::chunk::Chunk;
+use crate::origins;
 use crate::tokens::TokenList;
 use crate::utf8;
 use crate::walk::Pieces;
@@ -23,7 +24,7 @@ pub struct Offsets {
     pub words: Vec<u64>,
     /// Words of the document so far.
     next_word: u64,
-    /// The characters that the word in hand is matched by: a Hangul syllable may be several.
+    /// Where the characters come from that the word in hand is matched by: a Hangul syllable may be several.
     origins: Vec<u64>,
     /// Length of each of its pieces, in these.
     lengths: Vec<usize>,
@@ -42,15 +43,15 @@ impl Offsets {
 
     /// Add an id that stands at these bytes of a chunk, if the chunk has origins.
     #[inline(always)]
-    pub fn piece(&mut self, origins: &[u64], bytes: Range<usize>) {
-        match origins.get(bytes) {
+    pub fn piece(&mut self, of_chunk: &[u64], bytes: Range<usize>) {
+        match of_chunk.get(bytes) {
             None | Some([]) => {}
             Some([NOWHERE, ..]) => {
                 self.ranges.push([0, 0]);
                 self.words.push(NOWHERE);
             }
             Some(stretch @ [first, ..]) => {
-                self.ranges.push([*first, stretch[stretch.len() - 1] + 1]);
+                self.ranges.push([origins::first(*first), origins::end(stretch[stretch.len() - 1])]);
                 self.words.push(self.next_word);
             }
         }
@@ -103,7 +104,7 @@ impl Offsets {
         let mut rest = &self.origins[..];
         for &length in &self.lengths {
             let (piece, behind) = rest.split_at(length);
-            self.ranges.push([piece[0], piece[length - 1] + 1]);
+            self.ranges.push([origins::first(piece[0]), origins::end(piece[length - 1])]);
             rest = behind;
         }
     }

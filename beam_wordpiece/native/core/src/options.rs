@@ -132,6 +132,9 @@ pub struct Options {
     pub backward: bool,
     /// Which split is taken.
     pub segmentation: Segmentation,
+    /// Transformation rules: strings of the text, and what stands for each before anything else is done. See
+    /// [`crate::rules`].
+    pub rules: Vec<(String, String)>,
     /// So many tokens an unknown character counts as, where the fewest are wanted: 1 to [`MOST_UNKNOWN_COST`].
     pub unknown_cost: u32,
 }

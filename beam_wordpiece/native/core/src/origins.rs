@@ -5,7 +5,41 @@
 use crate::added::{Pass, TokenInText};
 use crate::align::Aligner;
 use crate::chunk::Chunk;
+use crate::rules::LONGEST_KEY;
 use crate::utf8;
+
+/// From this bit on an origin says how many more characters it has than one.
+const MORE: u32 = 48;
+/// Bits of that number: a key has 64 characters at most.
+const MOST_BITS: u32 = LONGEST_KEY.ilog2();
+
+/// Several characters of a text, from the first on, as an origin: what stands for the key of a rule comes from all of it.
+/// The origin of one character is its number.
+pub fn join(first: u64, count: u64) -> u64 {
+    first | count.saturating_sub(1) << MORE
+}
+
+/// The first character of an origin.
+#[inline(always)]
+pub fn first(origin: u64) -> u64 {
+    origin & ((1 << MORE) - 1)
+}
+
+/// The end of its last character.
+#[inline(always)]
+pub fn end(origin: u64) -> u64 {
+    first(origin) + 1 + (origin >> MORE)
+}
+
+/// A number that grows from one origin of a text to the next.
+pub fn to_place(origin: u64) -> u64 {
+    first(origin) << MOST_BITS | origin >> MORE
+}
+
+/// The origin of such a number.
+pub fn from_place(place: u64) -> u64 {
+    place >> MOST_BITS | (place & ((1 << MOST_BITS) - 1)) << MORE
+}
 
 /// See the module. Characters are counted from the beginning of the document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,7 +48,7 @@ pub struct Origins {
     pub read: u64,
     /// Words of the document that are complete, and their ids out.
     pub words: u64,
-    /// The character that each byte of the open word comes from.
+    /// The origin of each byte of the open word: the character that it comes from, see [`join`].
     pub word: Vec<u64>,
     /// The same of each byte of the window.
     pub window: Vec<u64>,
@@ -63,6 +97,13 @@ impl Origins {
         self.read - 1
     }
 
+    /// The characters of a key are read, of which none is white space that matters; gives what they are as an origin.
+    pub fn next_several(&mut self, count: u64) -> u64 {
+        self.read += count;
+        self.space = self.read;
+        join(self.read - count, count)
+    }
+
     /// The open token takes white space up to here.
     pub fn take_space(&mut self, end: u64) {
         if let Some(open) = &mut self.open {
@@ -103,24 +144,24 @@ impl Origins {
 
     /// A token of the second pass is found in the window. The text before it is in the chunk.
     pub fn normalized_token(&mut self, pass: &Pass, token: TokenInText, window: &[u8], chunk: &mut Chunk) {
-        let first = self.window[token.start];
+        let first = first(self.window[token.start]);
         let mut start = self.normalized_space.take().filter(|_| token.lstrip).unwrap_or(first);
         if self.open.is_some() {
             let space = leading_space(pass, &window[token.start..token.end]);
             if space > 0 {
-                self.take_space(self.window[token.start + space - 1] + 1);
+                self.take_space(end(self.window[token.start + space - 1]));
             }
-            start = if token.lstrip { self.window[token.start + space] } else { first };
+            start = if token.lstrip { self::first(self.window[token.start + space]) } else { first };
         }
         self.close(chunk);
-        self.found(token, start, self.window[token.end - 1] + 1, chunk);
+        self.found(token, start, end(self.window[token.end - 1]), chunk);
     }
 
     /// A character of the window goes to the chunk.
     pub fn plain(&mut self, space: bool, origin: u64, chunk: &mut Chunk) {
         if space {
-            self.take_space(origin + 1);
-            self.normalized_space.get_or_insert(origin);
+            self.take_space(end(origin));
+            self.normalized_space.get_or_insert(first(origin));
         } else {
             self.close(chunk);
             self.normalized_space = None;

@@ -10,13 +10,13 @@ use crate::automaton::Automaton;
 use crate::code_points::{CODE_POINTS, Output};
 use crate::document::Document;
 use crate::error::Error;
-use crate::origins::{Found, Origins};
+use crate::origins::{Found, Origins, from_place, to_place};
 use crate::stretch::Stretch;
 use crate::unknown::Run;
 use crate::utf8;
 use xxhash_rust::xxh3::xxh3_64;
 
-const MAGIC: &[u8; 4] = b"BWS\x01";
+const MAGIC: &[u8; 4] = b"BWS\x02";
 const FINGERPRINT: usize = 16;
 const CHECKSUM: usize = 8;
 /// Added to the number of jamo where a run of unknown characters is open.
@@ -68,19 +68,19 @@ trait Fields {
         Ok(())
     }
 
-    /// The character of the document that each byte of a normalized text comes from. It is never one before.
+    /// The origin of each byte of a normalized text. It is never one before.
     fn origins(&mut self, origins: &mut Vec<u64>, text: &[u8]) -> Result<(), String> {
         origins.resize(text.len(), 0);
         let (mut last, mut at) = (0, 0);
         while at < text.len() {
             let end = text.len().min(at + utf8::decode(text, at).1);
-            let mut step = origins[at].wrapping_sub(last);
-            self.count(&mut step)?;
-            last += step;
-            origins[at..end].fill(last);
+            let mut step = to_place(origins[at]).wrapping_sub(last);
+            self.number(&mut step)?;
+            last = last.saturating_add(step);
+            origins[at..end].fill(from_place(last));
             at = end;
         }
-        (last < MOST_CHARACTERS).then_some(()).ok_or_else(|| "a count is too large".into())
+        (last <= to_place(MOST_CHARACTERS - 1)).then_some(()).ok_or_else(|| "a count is too large".into())
     }
 
     /// Marks that wait, with the characters that they take.

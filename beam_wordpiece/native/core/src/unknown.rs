@@ -5,6 +5,7 @@ use crate::chunk::Chunk;
 use crate::error::Error;
 use crate::failure::UNKNOWN_CHARACTER;
 use crate::options::Unknown;
+use crate::origins;
 use crate::rows::Encoded;
 use crate::tokens::TokenList;
 use crate::trie::NONE;
@@ -139,8 +140,8 @@ impl<'a> Sink<'a> {
 
     fn extend_run(&mut self, bytes: Range<usize>) {
         let place = match self.chunk.origins.get(bytes) {
-            Some([first, .., last]) => Run { first: *first, end: last + 1 },
-            Some([only]) => Run { first: *only, end: only + 1 },
+            Some([first, .., last]) => Run { first: origins::first(*first), end: origins::end(*last) },
+            Some([only]) => Run { first: origins::first(*only), end: origins::end(*only) },
             _ => Run { first: 0, end: 0 },
         };
         match &mut self.run {

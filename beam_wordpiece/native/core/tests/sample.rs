@@ -44,6 +44,7 @@ fn vocabulary(tokens: impl IntoIterator<Item = String>, switches: [bool; 4], lim
             unknown: Unknown::Word,
             backward: false,
             segmentation: Segmentation::Greedy,
+            rules: vec![],
             unknown_cost: 1,
         },
         metadata: String::new(),

@@ -94,6 +94,7 @@ impl Language {
             unknown: Unknown::Word,
             backward: false,
             segmentation: Segmentation::Greedy,
+            rules: vec![],
             unknown_cost: 1,
         };
         let tokens = tokens.into_iter().zip(0..).collect();

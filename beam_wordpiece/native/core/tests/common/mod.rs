@@ -20,6 +20,7 @@ pub fn options(switches: [bool; 4], indicator: &str, limit: u32) -> Options {
         unknown: Unknown::Word,
         backward: false,
         segmentation: Segmentation::Greedy,
+        rules: vec![],
         unknown_cost: 1,
     }
 }
