@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from beam_wordpiece.reference import apply_rules
 from beam_wordpiece.vocab import load_vocabulary
 from beam_wordpiece.vocab_writer import save_vocabulary
 from tests import small
-from tests.oracle import SPECIAL_TOKENS, hf_tokenizer, our_ids, tokenizer_json
+from tests.oracle import SPECIAL_TOKENS, batches, hf_tokenizer, our_ids, tokenizer_json
 from tests.strategies import TextProblem, text_problems
 from tests.test_offsets import Places, places
 
@@ -239,6 +240,17 @@ def test_random_tokenizers(
     assert_same(oracle, tokenizer, problem[0].texts)
     for text in problem[0].texts:
         assert_cut(tokenizer, text, range(0, len(text.encode()), 3), True)
+
+
+def test_thousands_of_rules(tmp_path: Path) -> None:
+    """NFKC, for single characters."""
+    kept = (chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
+    rules = {c: made for c in kept if (made := unicodedata.normalize("NFKC", c)) != c}
+    options = {"vocabulary": [*SPECIAL_TOKENS, *"abcdefi123 カガ語が"], "added_tokens": []}
+    oracle, tokenizer = Oracle(tmp_path, options, rules), loaded(tmp_path, options, rules)
+    texts = ["".join(part) for part in batches(rules, 50)]
+    assert len(rules) > 4000
+    assert_same(oracle, tokenizer, [*texts, *(" a".join(text) for text in texts[::20]), "ﬁｶﾞ①½ｶﾞ㌔"])
 
 
 @pytest.fixture

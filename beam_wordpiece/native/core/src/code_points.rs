@@ -204,16 +204,23 @@ impl CodePointsBuf {
         CodePoints { index: &self.index, entries: &self.entries, pool: &self.pool }
     }
 
-    /// Let a code point become these, at most 255 of them.
-    pub fn replace(&mut self, c: u32, outputs: &[Output]) -> Result<(), String> {
-        let entry = self.entry(c, outputs);
-        let (index, place) = (c as usize / BLOCK, c as usize % BLOCK);
-        // Other code points may share the block.
-        let block = usize::from(self.index[index]) * BLOCK;
-        let number = self.entries.len() / BLOCK;
-        self.entries.extend_from_within(block..block + BLOCK);
-        self.entries[number * BLOCK + place] = entry;
-        self.index[index] = u16::try_from(number).map_err(|_| "there are too many of them")?;
+    /// Let code points become what stands beside them, at most 255 outputs.
+    pub fn replace<'o>(&mut self, all: impl Iterator<Item = (u32, &'o [Output])>) -> Result<(), String> {
+        let shared = self.entries.len() / BLOCK;
+        for (c, outputs) in all {
+            let entry = self.entry(c, outputs);
+            let (index, place) = (c as usize / BLOCK, c as usize % BLOCK);
+            let mut block = usize::from(self.index[index]);
+            // Other code points may share the block.
+            if block < shared {
+                let first = block * BLOCK;
+                block = self.entries.len() / BLOCK;
+                self.entries.extend_from_within(first..first + BLOCK);
+                // A number more for each block of code points at most.
+                self.index[index] = u16::try_from(block).map_err(|_| "there are too many of them")?;
+            }
+            self.entries[block * BLOCK + place] = entry;
+        }
         if self.pool.len() > MOST_STORED { Err("what stands for all of them is too long".into()) } else { Ok(()) }
     }
 

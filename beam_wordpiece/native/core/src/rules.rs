@@ -87,8 +87,6 @@ impl Rules {
             let mut characters = key.chars();
             match (characters.next(), characters.next()) {
                 (Some(c), None) => {
-                    let table = made.code_points.get_or_insert_with(|| code_points.to_owned());
-                    table.replace(u32::from(c), &outputs).map_err(refused)?;
                     made.characters.insert(u32::from(c), number);
                 }
                 _ => {
@@ -100,6 +98,12 @@ impl Rules {
             made.rules.push(Rule { length: key.chars().count() as u64, result: result.clone(), outputs });
         }
         made.strings = Needles::new(strings).map_err(refused)?;
+        if !made.characters.is_empty() {
+            let mut table = code_points.to_owned();
+            let outputs = |(&c, &number): (&u32, &usize)| (c, &made.rules[number].outputs[..]);
+            table.replace(made.characters.iter().map(outputs)).map_err(refused)?;
+            made.code_points = Some(table);
+        }
         Ok(made)
     }
 
