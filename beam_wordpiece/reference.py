@@ -260,10 +260,26 @@ def fewest_tokens(
     one whose first token is longest, or if that is equal the second, and so on; a token comes before an unknown
     character. Shortest paths in a graph without circles: the length of the text times that of the longest token.
     """
+    best = fewest_table(vocabulary, text, suffix_indicator, unknown_cost)
+    if best[0][0] == float("inf"):
+        return None
+    found, place = list[str](), 0
+    while place < len(text):
+        _, token, place = best[place]
+        found.append(token)
+    return found
+
+
+def fewest_table(
+    vocabulary: Iterable[str], text: str, suffix_indicator: str = "##", unknown_cost: int | None = None
+) -> list[tuple[float, str, int]]:
+    """For each place of a text, its end too, the least cost of the rest, its first token, and where that ends.
+
+    The table of `fewest_tokens`, with its parameters. The cost is infinite where there is no split.
+    """
     tokens = set(vocabulary)
     longest = max(map(len, tokens), default=0)
     unknown = float("inf") if unknown_cost is None else unknown_cost
-    # For each place what the rest costs, and its first token with its end.
     best: list[tuple[float, str, int]] = [(0, "", len(text))] * (len(text) + 1)
     for start in reversed(range(len(text))):
         indicator = suffix_indicator if start else ""
@@ -273,13 +289,7 @@ def fewest_tokens(
             # The later ones are longer.
             if token in tokens and cost <= best[start][0]:
                 best[start] = (cost, token, end)
-    if best[0][0] == float("inf"):
-        return None
-    found, place = list[str](), 0
-    while place < len(text):
-        _, token, place = best[place]
-        found.append(token)
-    return found
+    return best
 
 
 def replace_unknown(
