@@ -1,4 +1,4 @@
-"""The trie with its failure links and pops, as a Graphviz drawing and as a table: for people who want to see it.
+"""The trie with its links as a Graphviz drawing and as a table, whole or in part: for people who want to see it.
 
 Source: Song et al., "Fast WordPiece Tokenization", EMNLP 2021, section 3: the figure of the trie of
 {a, abcdx, ##b, ##c, ##cdy, ##dz} and the table of f and F.
@@ -8,87 +8,28 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from beam_wordpiece.errors import ConfigError
-from beam_wordpiece.reference import UNKNOWN_CHARACTER, Node
-from beam_wordpiece.show.trace import Place, Tracer
-from beam_wordpiece.terminal import visible
+from beam_wordpiece.show.matching import matcher
+from beam_wordpiece.show.subject import Place, Subject, shown
+from beam_wordpiece.show.trie import KeywordTrie, PlainTrie, Trie
 
 # More than this nobody can read, and `dot` takes minutes to lay out.
 MOST_NODES = 500
+# So many characters of tokens plain Python makes a trie of in about 10 seconds and 1 GB.
+MOST_LISTED = 1_000_000
 EMPTY = "\N{EMPTY SET}"
+LINK = 'style=dashed, color="#b02020", fontcolor="#b02020", constraint=false'
 
 
-@dataclass(frozen=True)
-class Trie:
-    """The trie of a vocabulary, whose nodes are known by their places."""
-
-    tracer: Tracer
-
-    def node(self, place: Place) -> Node | None:
-        """The node at a place, None where there is none."""
-        u: Node | None = self.tracer.matcher.r if place.root == "r" else self.tracer.matcher.r_sharp
-        for c in place.string:
-            u = None if u is None else u.edges.get(c)
-        return u
-
-    def link(self, place: Place) -> Place | None:
-        """Where the failure link of a node leads."""
-        node = self._at(place)
-        if node.f is None:
-            return None
-        return Place(self.suffix_root, place.string[len(place.string) - node.f.depth :])
-
-    def pops(self, place: Place) -> list[str]:
-        """The failure pops of a node; the unknown token stands for an unknown character."""
-        unknown = self.tracer.vocabulary.options.unk_token
-        return [unknown if token == UNKNOWN_CHARACTER else token for token in self._at(place).F]
-
-    def token(self, place: Place) -> str | None:
-        """The token that a node spells (chi)."""
-        return self._at(place).chi
-
-    def name(self, place: Place) -> str:
-        """What a node is called: r, r#, the string below r, or with the indicator before it that below r#.
-
-        Where that might be another node (the letter r, a string below r that begins with the indicator itself), it has
-        its root behind it.
-        """
-        if not place.string:
-            return place.root
-        string = place.string if place.root == "r" else self.indicator + place.string
-        written = place.root == "r" and self.indicator != "" and string.startswith(self.indicator)
-        return shown(string) + (f" ({place.root})" if written or string in ("r", "r#") else "")
-
-    @property
-    def indicator(self) -> str:
-        """What a token begins with that continues a word; it may be empty."""
-        return self.tracer.vocabulary.options.continuing_subword_prefix
-
-    @property
-    def suffix_root(self) -> str:
-        """The name of the root of what continues a word."""
-        return "r#" if self.indicator else "r"
-
-    @property
-    def roots(self) -> list[Place]:
-        return [Place(root, "") for root in dict.fromkeys(["r", self.suffix_root])]
-
-    def below(self, place: Place) -> Iterator[Place]:
-        """The places of a node and of all below it."""
-        stack = [place]
-        while stack:
-            place = stack.pop()
-            yield place
-            stack += [Place(place.root, place.string + c) for c in self._at(place).edges]
-
-    def _at(self, place: Place) -> Node:
-        node = self.node(place)
-        if node is None:
-            raise KeyError(place)
-        return node
+def trie_of(subject: Subject, texts: Iterable[str] | None = None, keywords: bool = False) -> Trie:
+    """The trie, with the links of matching or of keyword search; with texts, in the order in which they are read, the
+    part that they come to. Raises ConfigError for a search of keywords in a vocabulary."""
+    if keywords and not subject.is_dictionary:
+        raise ConfigError(f"{subject.source}: --keywords is for dictionaries; a vocabulary searches none.")
+    kind = KeywordTrie if keywords else PlainTrie if subject.is_fewest else Trie
+    return kind(subject, matcher(subject, texts))
 
 
 def everything(trie: Trie) -> set[Place]:
@@ -102,32 +43,44 @@ def plain(trie: Trie) -> set[Place]:
     Left out are those of special and other added tokens, which are found before the automaton has a word, and below r
     those of tokens that begin with the indicator: there they stand for words that do so themselves.
     """
-    vocabulary, indicator = trie.tracer.vocabulary, trie.indicator
-    apart = {vocabulary.options.unk_token, *(added.content for added in vocabulary.added_tokens)}
-    ends = [
-        Place("r#", token.removeprefix(indicator)) if indicator and token.startswith(indicator) else Place("r", token)
-        for token in vocabulary.tokens
-        if token not in apart
-    ]
-    return complete(trie, ends)
+    subject = trie.subject
+    apart = set[str]() if subject.is_dictionary else {subject.options.unk_token, *subject.added}
+    return complete(trie, [_end(subject, token) for token in subject.tokens if token not in apart])
 
 
-def visited(trie: Trie, text: str) -> set[Place]:
-    """The nodes that the trace of a text comes to, and where their failure links lead."""
-    found = [step for traced in trie.tracer.trace(text) for step in traced.steps]
-    places = [place for step in found for place in (step.node, step.to) if place is not None]
-    return complete(trie, places)
+def visited(subject: Subject, text: str, keywords: bool = False) -> tuple[Trie, set[Place]]:
+    """The nodes that matching a text, or searching it, comes to, and where their links lead."""
+    strings = [subject.turned(part.string) for part in subject.split(text) if subject.is_matched(part)]
+    trie = trie_of(subject, strings, keywords)
+    return trie, complete(trie, [place for string in strings for place in trie.visited(string)])
 
 
-def beginning(trie: Trie, string: str) -> set[Place]:
-    """The nodes of the tokens that begin with a string, and where their failure links lead. Raises ConfigError where
-    there are none."""
-    indicator = trie.indicator
-    continues = indicator != "" and string.startswith(indicator)
-    top = Place("r#", string.removeprefix(indicator)) if continues else Place("r", string)
-    if trie.node(top) is None:
-        raise ConfigError(f"{trie.tracer.vocabulary.source}: no token begins with {string!r}.")
-    return complete(trie, trie.below(top))
+def beginning(subject: Subject, string: str, most: int, keywords: bool = False) -> tuple[Trie, set[Place]]:
+    """The nodes of the tokens that begin with a string, and where their links lead. Of what is matched backward, of
+    those that end with it. Raises ConfigError where there are none, or more than `most`."""
+    top = _end(subject, string)
+    if top.root == "r#":
+        marked = [token for token in subject.tokens if token.startswith(subject.indicator)]
+        tokens = [token.removeprefix(subject.indicator) for token in marked]
+    else:
+        # Below r are all, as they are written.
+        tokens = list(map(subject.turned, subject.tokens))
+    found = [token for token in tokens if token and token.startswith(top.string)]
+    if not found:
+        where = "ends" if subject.options.backward else "begins"
+        raise ConfigError(f"{subject.source}: no token {where} with {string!r}.")
+    if most == MOST_NODES:
+        require_few(len(found), "tokens", subject.source, most)
+    require_few(sum(map(len, found)), "characters of tokens", subject.source, MOST_LISTED)
+    trie = trie_of(subject, found, keywords)
+    return trie, complete(trie, trie.below(top))
+
+
+def _end(subject: Subject, token: str) -> Place:
+    """The node of a token, or of its beginning: of one that has the indicator, that below r#."""
+    if subject.indicator and token.startswith(subject.indicator):
+        return Place("r#", token.removeprefix(subject.indicator))
+    return Place("r", subject.turned(token))
 
 
 def complete(trie: Trie, places: Iterable[Place]) -> set[Place]:
@@ -151,32 +104,38 @@ def in_order(places: Iterable[Place]) -> list[Place]:
     return sorted(places, key=lambda place: (place.root != "r", place.string))
 
 
-def require_few(count: int, what: str, source: str) -> None:
-    """Refuse to draw more nodes, or tokens, than anybody can read. Raises ConfigError."""
-    if count > MOST_NODES:
+def require_few(count: int, what: str, source: str, most: int) -> None:
+    """Refuse to show more nodes, tokens or characters than anybody can read. Raises ConfigError."""
+    if count > most:
         raise ConfigError(
-            f"{source}: {count:,} {what} are too many for a drawing, which has {MOST_NODES} nodes at most; draw what a "
-            "short text comes to (--text TEXT), or the tokens that begin with a string (--prefix STRING), or print all "
-            "nodes (--table)."
+            f"{source}: {count:,} {what} are too many to be shown, where the limit is {most:,}; show what a short text "
+            "comes to (--text TEXT), or the tokens that begin with a string (--prefix STRING)"
+            + (", or print all nodes (--table)." if most == MOST_NODES else ".")
         )
 
 
 def table_rows(trie: Trie, places: Iterable[Place]) -> list[list[str]]:
-    """The paper's table: for each node its name, its token (chi), its failure link f and its failure pops F."""
-    rows = [["node", "token", "f", "F"]]
+    """The paper's table: for each node its name, its token (chi), its failure link f and its failure pops F. A key of a
+    dictionary has its id beside it."""
+    columns, is_dictionary = list(trie.columns), trie.subject.is_dictionary
+    rows = [[*columns[:2], "id", *columns[2:]] if is_dictionary else columns]
     for place in in_order(places):
-        link = trie.link(place)
-        pops = ", ".join(map(shown, trie.pops(place)))
-        rows.append(
-            [trie.name(place), shown(trie.token(place) or ""), EMPTY if link is None else trie.name(link), pops]
-        )
+        link, token = trie.link(place), trie.token(place)
+        row = [trie.subject.name(place), shown(token or "")]
+        if is_dictionary:
+            row.append("" if token is None else shown(str(trie.subject.tokens[token])))
+        if len(columns) > 2:
+            row.append(EMPTY if link is None else trie.subject.name(link))
+            row.append(", ".join(map(shown, trie.pops(place))))
+        rows.append(row)
     return rows
 
 
 def dot(trie: Trie, places: Iterable[Place], title: str) -> str:
     """The drawing in Graphviz's language. `places`: with each of them the node above it and that of its link.
 
-    Tokens are double; edges are solid and have their character; failure links are dashed and have their pops.
+    Tokens are double; edges are solid and have their character; links are dashed and have their pops. A key of a
+    dictionary is written as its entry, with its id.
     """
     ordered = in_order(places)
     numbers = {place: number for number, place in enumerate(ordered)}
@@ -188,7 +147,7 @@ def dot(trie: Trie, places: Iterable[Place], title: str) -> str:
     for place, number in numbers.items():
         style = "" if place.string else ", style=bold"
         double = "" if trie.token(place) is None else ", peripheries=2"
-        lines.append(f"  n{number} [label={_quoted(trie.name(place))}{double}{style}];")
+        lines.append(f"  n{number} [label={_quoted(_label(trie, place))}{double}{style}];")
     for place, number in numbers.items():
         if place.string:
             above = numbers[Place(place.root, place.string[:-1])]
@@ -197,16 +156,13 @@ def dot(trie: Trie, places: Iterable[Place], title: str) -> str:
         link = trie.link(place)
         if link is not None:
             label = _quoted(", ".join(map(shown, trie.pops(place))))
-            lines.append(
-                f"  n{number} -> n{numbers[link]} "
-                f'[label={label}, style=dashed, color="#b02020", fontcolor="#b02020", constraint=false];'
-            )
+            lines.append(f"  n{number} -> n{numbers[link]} [label={label}, {LINK}];")
     return "\n".join([*lines, "}", ""])
 
 
-def shown(text: str) -> str:
-    """The text with all its characters to be seen, spaces too."""
-    return visible(text).replace(" ", "\N{OPEN BOX}")
+def _label(trie: Trie, place: Place) -> str:
+    name, token = trie.subject.name(place), trie.token(place)
+    return f"{name}:{shown(str(trie.subject.tokens[token]))}" if token and trie.subject.is_dictionary else name
 
 
 def _quoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The vocabulary that is to be shown, from whatever file holds it."""
+"""What is to be shown, from whatever file holds it: a vocabulary or a dictionary."""
 
 from __future__ import annotations
 
@@ -9,13 +9,36 @@ from pathlib import Path
 
 from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.checks import is_automaton
+from beam_wordpiece.dictionary import Dictionary, open_tokenizer
 from beam_wordpiece.errors import ConfigError, VocabularyWarning, warn_of_vocabulary
+from beam_wordpiece.show.subject import Subject
 from beam_wordpiece.tokenizer_folder import FolderSettings
 from beam_wordpiece.vocab import load_vocabulary, read_vocab_txt
 from beam_wordpiece.vocab_types import Decoder, Options, Overrides, Vocabulary, add_tokens, bare_templates
 
 
-def load(path: str, **options: object) -> Vocabulary:
+def load(path: str, entries: str | None = None, **options: object) -> Subject:
+    """What a file holds: a vocabulary as `load_any` reads it, or a dictionary.
+
+    `entries`: the file has the entries of a dictionary in its lines, and this is its `unknown`. Raises what `load_any`,
+    `Dictionary.from_file` and `open_tokenizer` raise, and ConfigError for options beside entries.
+    """
+    place = Path(path)
+    if entries is not None:
+        if options or is_automaton(place):
+            raise ConfigError(
+                f"{path}: --entries is for a text file of entries, and goes with no option of a tokenizer."
+            )
+        return Subject.of_dictionary(Dictionary.from_file(place, unknown=entries), path)
+    if is_automaton(place) and not options:
+        opened = open_tokenizer(place)
+        if isinstance(opened, Dictionary):
+            return Subject.of_dictionary(opened, path)
+        return Subject.of_vocabulary(_vocabulary_of(opened.automaton))
+    return Subject.of_vocabulary(load_any(path, **options))
+
+
+def load_any(path: str, **options: object) -> Vocabulary:
     """Read a vocabulary as `load_vocabulary` does, or take it out of an automaton file.
 
     A vocab.txt without the unknown token is read as if it had it in a last line, with a VocabularyWarning: the examples

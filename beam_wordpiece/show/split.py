@@ -17,10 +17,10 @@ NO_LIMIT = 1 << 24
 
 @dataclass(frozen=True)
 class Part:
-    """A word, a stretch of text that is not split into words, or an added token.
+    """A word, a stretch of text that is not split into words, a text of a dictionary, or an added token.
 
-    `kind`: "word", "stretch" or "added token". `string` is what is matched: the normalized text, or the content of the
-    added token. `start` and `end` say where it is in the text, in characters (code points).
+    `kind`: "word", "stretch", "text" or "added token". `string` is what is matched: the normalized text, or the content
+    of the added token. `start` and `end` say where it is in the text, in characters (code points).
     """
 
     kind: str
@@ -43,7 +43,13 @@ def split(vocabulary: Vocabulary, text: str) -> list[Part]:
         dataclasses.replace(token, id=number) for number, token in enumerate(vocabulary.added_tokens, len(names))
     )
     options = dataclasses.replace(
-        vocabulary.options, unk_token=unknown, continuing_subword_prefix="", max_input_chars_per_word=NO_LIMIT
+        vocabulary.options,
+        unk_token=unknown,
+        continuing_subword_prefix="",
+        max_input_chars_per_word=NO_LIMIT,
+        unknown="word" if vocabulary.options.pretokenize else "character",
+        backward=False,
+        segmentation="greedy",
     )
     probe = Vocabulary(names, added, options, *bare_templates(), None, vocabulary.source)
     encoding = Tokenizer(Automaton.compile(probe), add_special_tokens=False).encode(text)

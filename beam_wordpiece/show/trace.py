@@ -1,7 +1,7 @@
-"""The steps of the matching loop, one by one, on a text: for people who want to see how it works.
+"""How a text is matched, step by step: for people who want to see how it works.
 
 What is traced is the automaton of `reference.py`, in plain Python, on the words that the kernel finds (`split.py`). So
-what comes out are the tokens of `Tokenizer.encode`.
+what comes out are the tokens of `Tokenizer.encode` and of `Dictionary.encode`.
 
 Source: Song et al., "Fast WordPiece Tokenization", EMNLP 2021, section 3: Algorithm 1, and the table of its steps on
 "abcdz".
@@ -9,31 +9,15 @@ Source: Song et al., "Fast WordPiece Tokenization", EMNLP 2021, section 3: Algor
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from beam_wordpiece.errors import ConfigError
-from beam_wordpiece.reference import UNKNOWN_CHARACTER, LinMaxMatch, Node, StretchMatch
-from beam_wordpiece.show.split import Part, split
-from beam_wordpiece.vocab_types import Options, Vocabulary
-
-# The options whose meaning a trace has. `unknown` is another, for some of its values.
-KNOWN = frozenset(
-    {
-        *("lowercase", "strip_accents", "clean_text", "handle_chinese_chars", "profile", "pretokenize"),
-        *("unk_token", "continuing_subword_prefix", "max_input_chars_per_word"),
-    }
-)
-
-
-class Place(NamedTuple):
-    """A node: its root, "r" or "r#" (always "r" with an empty indicator, where both are one), and what it spells."""
-
-    root: str
-    string: str
+from beam_wordpiece.reference import UNKNOWN_CHARACTER, LinMaxMatch, Node, StretchMatch, fewest_table
+from beam_wordpiece.show.matching import matcher, pops_of, tokens_in
+from beam_wordpiece.show.split import Part
+from beam_wordpiece.show.subject import Found, Place, Pop, Subject
 
 
 @dataclass(frozen=True)
@@ -41,9 +25,12 @@ class Step:
     """One turn of the loop, at the character with the index `i` of the word.
 
     `character`: the next one, None at the end of the word. `move`: "edge" (delta(u, c) is there, and c is read),
-    "failure" (it is not: on to f(u), popping F(u)), "unknown" (only in stretches: c begins no token where it stands,
-    and is read as an unknown one), "stuck" (there is no failure link: the word is unknown). `to`: the node after it,
-    None where it is stuck. `pops`: the tokens that are certain with this step.
+    "failure" (it is not: on to f(u), popping F(u)), "unknown" (c begins no token where it stands, and is read as an
+    unknown one), "stuck" (there is no failure link: the word is unknown). `to`: the node after it, None where it is
+    stuck. `pops`: the tokens that are certain with this step, in the order of the text.
+
+    Where the text is matched backward, the next character is the one before those that were read, and the end is the
+    beginning of the word, with the index -1.
     """
 
     i: int
@@ -51,101 +38,139 @@ class Step:
     node: Place
     move: str
     to: Place | None
-    pops: tuple[str, ...]
+    pops: tuple[Pop, ...]
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A row of the table of the fewest tokens: the rest of a word from the character with the index `i`.
+
+    `cost`: the least that the rest can cost, infinite where it has no split. `first`: its first token, which ends
+    before the index `end`; None at the end of the word and where there is no split. `is_taken`: whether the split
+    that is taken has this token.
+    """
+
+    i: int
+    character: str | None
+    cost: float
+    first: Pop | None
+    end: int
+    is_taken: bool
 
 
 @dataclass(frozen=True)
 class Traced:
-    """A part of a text with its steps and its tokens.
+    """A part of a text with its steps, or the table of the fewest tokens, and its tokens.
 
     An added token has no steps: it is found before words are split. Nor has a word of more characters than the limit,
-    which is unknown.
+    which is unknown. `refused`: the unknown character for which the whole text is refused; there are no tokens then.
     """
 
     part: Part
     steps: tuple[Step, ...]
-    tokens: tuple[str, ...]
+    table: tuple[Rest, ...]
+    found: tuple[Found, ...]
+    refused: str | None = None
 
 
-class Tracer:
-    """Traces texts through the automaton of a vocabulary.
+def trace(subject: Subject, text: str) -> list[Traced]:
+    """The parts of a text in order. All their tokens are those of `encode`, without the special tokens of the template.
 
-    `matcher`: its trie, failure links and pops. `ids`: the id of each token, added tokens included. Raises ConfigError
-    where the options ask for another way to match than that of the paper.
+    The last part is the first that is refused, if one is.
     """
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        options = vocabulary.options
-        _require_known(options, vocabulary.source)
-        self.vocabulary = vocabulary
-        self.ids = {**vocabulary.tokens, **{added.content: added.id for added in vocabulary.added_tokens}}
-        self.matcher = (
-            LinMaxMatch(vocabulary.tokens, options.continuing_subword_prefix, options.max_input_chars_per_word)
-            if options.unknown == "word"
-            else StretchMatch(vocabulary.tokens, options.continuing_subword_prefix)
-        )
-
-    def trace(self, text: str) -> list[Traced]:
-        """The parts of a text in order. All their tokens are those of `Tokenizer.encode`, without the special tokens of
-        the template."""
-        return [self._trace(part) for part in split(self.vocabulary, text)]
-
-    def _trace(self, part: Part) -> Traced:
-        unknown = self.vocabulary.options.unk_token
+    parts = subject.split(text)
+    strings = [subject.turned(part.string) for part in parts if subject.is_matched(part)]
+    tokens = tokens_in(subject, strings) if subject.is_fewest else []
+    automaton = matcher(subject, strings if not subject.is_fewest else [])
+    found = list[Traced]()
+    for part in parts:
         if part.kind == "added token":
-            return Traced(part, (), (part.string,))
-        if self.is_too_long(part):
-            return Traced(part, (), (unknown,))
-        found = tuple(steps(self.matcher, part.string, unknown))
-        if found[-1].move == "stuck":
-            return Traced(part, found, (unknown,))
-        return Traced(part, found, tuple(itertools.chain.from_iterable(step.pops for step in found)))
-
-    def is_too_long(self, part: Part) -> bool:
-        """Whether it is a word of more characters than the limit, which holds where whole words can be unknown."""
-        limited = self.vocabulary.options.unknown == "word"
-        return limited and len(part.string) > self.matcher.max_input_chars_per_word
+            found.append(Traced(part, (), (), (Found(part.string, subject.added[part.string]),)))
+        elif subject.is_too_long(part):
+            found.append(Traced(part, (), (), (subject.unk,)))
+        elif subject.is_fewest:
+            found.append(_of_table(subject, part, tokens))
+        else:
+            found.append(_of_steps(subject, part, automaton))
+        if found[-1].refused is not None:
+            break
+    return found
 
 
-def _require_known(options: Options, source: str) -> None:
-    other = {
-        field.name: getattr(options, field.name)
-        for field in dataclasses.fields(options)
-        if field.name not in KNOWN and getattr(options, field.name) != field.default
-    }
-    if other.get("unknown") == "character":
-        del other["unknown"]
-    if other:
-        asked = ", ".join(f"{name}={value!r}" for name, value in other.items())
-        raise ConfigError(
-            f"{source}: {asked} cannot be shown; what is shown is matching from the left, longest token first, with "
-            'unknown="word" or unknown="character".'
-        )
+def _of_steps(subject: Subject, part: Part, automaton: LinMaxMatch) -> Traced:
+    taken = tuple(steps(subject, automaton, subject.turned(part.string)))
+    if taken[-1].move == "stuck":
+        return Traced(part, taken, (), (subject.unk,))
+    # What is matched backward pops the last tokens first.
+    order = taken[::-1] if subject.options.backward else taken
+    return _finished(subject, part, taken, (), list(itertools.chain.from_iterable(step.pops for step in order)))
 
 
-def steps(matcher: LinMaxMatch, string: str, unknown: str = "[UNK]") -> Iterator[Step]:
-    """The steps of Algorithm 1 on a word, or on a stretch where `matcher` is a StretchMatch.
+def _finished(
+    subject: Subject, part: Part, steps: tuple[Step, ...], table: tuple[Rest, ...], pops: Sequence[Pop]
+) -> Traced:
+    if subject.unknown == "error":
+        refused = next((pop.text for pop in pops if pop.token is None), None)
+        if refused is not None:
+            return Traced(part, steps, table, (), refused)
+    return Traced(part, steps, table, tuple(subject.found(pops)))
 
-    At the end it goes on along failure links as before a character that has no edge, until it is at a root. `unknown`:
-    what is popped for an unknown character.
+
+def _of_table(subject: Subject, part: Part, tokens: Sequence[str]) -> Traced:
+    string, indicator = part.string, subject.indicator
+    cost = None if subject.unknown in ("word", "error") else subject.options.unknown_cost
+    best = fewest_table(tokens, string, indicator, cost)
+    taken, place = set[int](), 0
+    while place < len(string) and best[0][0] < math.inf:
+        taken.add(place)
+        place = best[place][2]
+    rows = tuple(
+        Rest(i, string[i : i + 1] or None, least, _first(string[i:end], token, least), end, i in taken)
+        for i, (least, token, end) in enumerate(best)
+    )
+    if not taken and subject.unknown == "word":
+        return Traced(part, (), rows, (subject.unk,))
+    if not taken:
+        # With this cost no character is unknown that need not be.
+        best = fewest_table(tokens, string, indicator, len(string) + 1)
+        place = 0
+        while best[place][1] != UNKNOWN_CHARACTER:
+            place = best[place][2]
+        return Traced(part, (), rows, (), string[place])
+    pops = [row.first for row in rows if row.is_taken and row.first is not None]
+    return _finished(subject, part, (), rows, pops)
+
+
+def _first(text: str, token: str, cost: float) -> Pop | None:
+    """The first token of a rest of a word, from its row in the table of `fewest_table`."""
+    return None if text == "" or cost == math.inf else Pop(token or None, text)
+
+
+def steps(subject: Subject, automaton: LinMaxMatch, string: str) -> Iterator[Step]:
+    """The steps of Algorithm 1 on a word, or on a stretch where the automaton is that of stretches.
+
+    `string`: in the order in which it is read. At the end it goes on along failure links as before a character that has
+    no edge, until it is at a root.
     """
-    suffix_root = "r" if matcher.r is matcher.r_sharp else "r#"
-    u, root = matcher.r, "r"
+    suffix_root = subject.suffix_root
+    u, root = automaton.r, "r"
 
     def place(node: Node, root: str, end: int) -> Place:
         return Place(root, string[end - node.depth : end])
 
-    for i, c in enumerate([*string, None]):
-        while (v := None if c is None else matcher.delta(u, c)) is None and u.f is not None:
-            pops = tuple(unknown if token == UNKNOWN_CHARACTER else token for token in u.F)
-            yield Step(i, c, place(u, root, i), "failure", place(u.f, suffix_root, i), pops)
+    for read, c in enumerate([*string, None]):
+        i = len(string) - 1 - read if subject.options.backward else read
+        while (v := None if c is None else automaton.delta(u, c)) is None and u.f is not None:
+            here = place(u, root, read)
+            yield Step(i, c, here, "failure", place(u.f, suffix_root, read), pops_of(subject, here, u))
             u, root = u.f, suffix_root
         if v is not None:
-            yield Step(i, c, place(u, root, i), "edge", place(v, root, i + 1), ())
+            yield Step(i, c, place(u, root, read), "edge", place(v, root, read + 1), ())
             u = v
-        elif c is not None and isinstance(matcher, StretchMatch):
-            yield Step(i, c, place(u, root, i), "unknown", Place(suffix_root, ""), (unknown,))
-            u, root = matcher.r_sharp, suffix_root
-        elif c is not None or u not in (matcher.r, matcher.r_sharp):
-            yield Step(i, c, place(u, root, i), "stuck", None, ())
+        elif c is not None and isinstance(automaton, StretchMatch):
+            here = place(u, root, read)
+            yield Step(i, c, here, "unknown", Place(suffix_root, ""), (Pop(None, c),))
+            u, root = automaton.r_sharp, suffix_root
+        elif c is not None or u not in (automaton.r, automaton.r_sharp):
+            yield Step(i, c, place(u, root, read), "stuck", None, ())
             return
