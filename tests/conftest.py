@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer
 
 import beam_wordpiece as bw
+from beam_wordpiece.cli import main
 from pipelines import local_text
-from tests import oracle
+from tests import oracle, small
 
 ROOT = Path(__file__).resolve().parents[1]
 # Everything instead of a sample: for machines with an hour to spare.
@@ -75,3 +77,22 @@ def documents() -> list[str]:
     return [
         text for _, _, text in itertools.takewhile(lambda document: document[0] != "stdlib", local_text.documents())
     ]
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Path:
+    """The vocabulary of the paper's example, with the unknown token first."""
+    return small.write_vocab(tmp_path / "paper.txt", ["[UNK]", *small.PAPER])
+
+
+@pytest.fixture
+def show(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """A function that runs the command and gives what it prints, on standard error where it fails."""
+
+    def show(*arguments: str | os.PathLike[str], status: int = 0) -> str:
+        assert main([os.fspath(argument) for argument in arguments]) == status
+        out, err = capsys.readouterr()
+        assert (out if status else err) == ""
+        return err if status else out
+
+    return show

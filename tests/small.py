@@ -6,6 +6,8 @@ from typing import Any
 
 from tests import oracle
 
+# The tokens of the paper's example.
+PAPER = ["a", "abcdx", "##b", "##c", "##cdy", "##dz"]
 VOCABULARY = [
     *oracle.SPECIAL_TOKENS,
     *("un", "##aff", "##able", "aff", "a", "b", "##a", "##b", "cat", "##s", "do", "don", "##t", "not", "中", "文"),

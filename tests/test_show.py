@@ -1,43 +1,23 @@
-"""The commands that show the automaton: the figure and the tables of the paper, and parts of large vocabularies."""
+"""The commands that show the automaton: the steps of the paper, dictionaries and other splits, and what is refused."""
 
 import json
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 
 import beam_wordpiece as bw
 from beam_wordpiece.cli import main
-from beam_wordpiece.show.draw import MOST_NODES, Trie, complete, dot, everything, image, in_order, plain, visited
 from beam_wordpiece.show.source import load
-from beam_wordpiece.show.trace import Tracer
+from beam_wordpiece.show.trace import trace
 from tests import small
-from tests.strategies import WordProblem, word_problems
+from tests.drawings import parsed
 from tests.test_readme import README
 
-PAPER = ["a", "abcdx", "##b", "##c", "##cdy", "##dz"]
-# The paper's table: the string of each node, its token, failure link and failure pops.
-TABLE = """\
-node   token  f     F
-r             ∅
-a      a      r#    a
-ab            ##b   a
-abc           ##c   a, ##b
-abcd          ##cd  a, ##b
-abcdx  abcdx  r#    abcdx
-r#            ∅
-##b    ##b    r#    ##b
-##c    ##c    r#    ##c
-##cd          ##d   ##c
-##cdy  ##cdy  r#    ##cdy
-##d           ∅
-##dz   ##dz   r#    ##dz
-"""
+Show = Callable[..., str]
+
 STEPS = """\
 word abcdz (characters 0 to 5)
 step  i  character  v     goes  to    pops    tokens so far
@@ -52,91 +32,121 @@ step  i  character  v     goes  to    pops    tokens so far
 tokens  a  ##b  ##c  ##dz
 ids     1  3    4    6
 """
-Show = Callable[..., str]
-
-
-@pytest.fixture
-def paper(tmp_path: Path) -> Path:
-    return small.write_vocab(tmp_path / "paper.txt", ["[UNK]", *PAPER])
-
-
-@pytest.fixture
-def show(capsys: pytest.CaptureFixture[str]) -> Show:
-    """A function that runs the command and gives what it prints, on standard error where it fails."""
-
-    def show(*arguments: str | os.PathLike[str], status: int = 0) -> str:
-        assert main([os.fspath(argument) for argument in arguments]) == status
-        out, err = capsys.readouterr()
-        assert (out if status else err) == ""
-        return err if status else out
-
-    return show
-
-
-def test_the_table_of_the_paper(paper: Path, show: Show) -> None:
-    assert show("draw", paper, "--table") == TABLE
 
 
 def test_the_steps_of_the_paper(paper: Path, show: Show) -> None:
     assert show("trace", paper, "abcdz") == STEPS
 
 
-def test_the_figure_of_the_paper(paper: Path, show: Show) -> None:
-    """Solid edges make the trie, dashed ones are the table's links with its pops, and what is double is a token."""
-    names, edges, links, double = parsed(show("draw", paper))
-    rows = [re.split(r" {2,}", line) for line in TABLE.splitlines()[1:]]
-    assert sorted(names.values()) == sorted(row[0] for row in rows)
-    strings = ["a", "ab", "abc", "abcd", "abcdx", "##b", "##c", "##cd", "##cdy", "##d", "##dz"]
-    above = {"a": "r", "##b": "r#", "##c": "r#", "##d": "r#"}
-    assert edges == {(above.get(string, string[:-1]), string[-1], string) for string in strings}
-    assert double == set(PAPER)
-    cells = [(line[:7].strip(), line[14:20].strip(), line[20:].strip()) for line in TABLE.splitlines()[1:]]
-    assert links == {(name, pops, link) for name, link, pops in cells if link != "∅"}
+def test_a_dictionary(tmp_path: Path, show: Show) -> None:
+    """From its file, or from a file of entries: keys for tokens, and their ids."""
+    entries = tmp_path / "entries.txt"
+    entries.write_text("cat:10\ncatalog:11\ns:14\nat:one\\n\nlog:a b\n", encoding="utf-8")
+    bw.Dictionary.from_file(entries, unknown="carry").save(tmp_path / "d.bwp")
+    shown = show("trace", entries, "catalos é", "--entries", "carry")
+    assert shown == show("trace", tmp_path / "d.bwp", "catalos é")
+    assert shown.splitlines() == [
+        "text catalos␣é (characters 0 to 9)",
+        "step  i  character  v       goes     to      pops              tokens so far",
+        "1     0  c          r       edge     c",
+        "2     1  a          c       edge     ca",
+        "3     2  t          ca      edge     cat",
+        "4     3  a          cat     edge     cata",
+        "5     4  l          cata    edge     catal",
+        "6     5  o          catal   edge     catalo",
+        "7     6  s          catalo  f(v)     lo      cat, [UNK]:a      cat, [UNK]:a",
+        "8     6  s          lo      f(v)     r       [UNK]:l, [UNK]:o  cat, [UNK]:a, [UNK]:l, [UNK]:o",
+        "9     6  s          r       edge     s                         cat, [UNK]:a, [UNK]:l, [UNK]:o",
+        "10    7  ␣          s       f(v)     r       s                 cat, [UNK]:a, [UNK]:l, [UNK]:o, s",
+        "11    7  ␣          r       unknown  r       [UNK]:␣           cat, [UNK]:a, [UNK]:l, [UNK]:o, s, [UNK]:␣",
+        "12    8  é          r       unknown  r       [UNK]:é           "
+        "…, [UNK]:a, [UNK]:l, [UNK]:o, s, [UNK]:␣, [UNK]:é",
+        "tokens  cat  [UNK]:a  [UNK]:l  [UNK]:o  s   [UNK]:␣  [UNK]:é",
+        "ids     10   [UNK]:a  [UNK]:l  [UNK]:o  14  [UNK]:␣  [UNK]:é",
+    ]
+    assert show("trace", entries, "", "--entries", "run").startswith("no token: the text is empty")
+    rows = [re.split(r" {2,}", line) for line in show("draw", tmp_path / "d.bwp", "--table").splitlines()]
+    assert rows[0] == ["node", "key", "id", "f", "F"]
+    assert ["log", "log", "a␣b", "r", "log"] in rows
+    rows = [re.split(r" {2,}", line) for line in show("draw", tmp_path / "d.bwp", "--table", "--keywords").splitlines()]
+    assert rows[0] == ["node", "key", "id", "link", "keys that end there too"]
+    assert ["catalog", "catalog", "11", "log", "log"] in rows
+    names, _, links, double = parsed(show("draw", entries, "--entries", "run", "--keywords", "--text", "cats"))
+    assert set(names.values()) == {"r", "c", "ca", "cat:10", "s:14", "a", r"at:one\n"}
+    assert double == {"cat:10", "s:14", r"at:one\n"}
+    assert ("cat:10", "at", r"at:one\n") in links
 
 
-Edges = set[tuple[str, str, str]]
+def test_matched_backward(tmp_path: Path, show: Show) -> None:
+    path = small.write_vocab(tmp_path / "vocab.txt", ["[UNK]", "ab", "abc", "c", "<0x78>", "xbc"])
+    options = ("--backward", "true", "--continuing-subword-prefix", "", "--unknown", "byte")
+    assert show("trace", path, "xxabc", *options).splitlines() == [
+        "word xxabc (characters 0 to 5), read from its end",
+        "step  i  character  v    goes     to   pops    tokens so far",
+        "1     4  c          r    edge     c",
+        "2     3  b          c    edge     bc",
+        "3     2  a          bc   edge     abc",
+        "4     1  x          abc  f(v)     r    abc     abc",
+        "5     1  x          r    unknown  r    <0x78>  <0x78>, abc",
+        "6     0  x          r    unknown  r    <0x78>  <0x78>, <0x78>, abc",
+        "tokens  <0x78>  <0x78>  abc",
+        "ids     4       4       2",
+    ]
+    rows = [re.split(r" {2,}", line) for line in show("draw", path, "--table", "--prefix", "c", *options).splitlines()]
+    assert rows[1:] == [
+        ["r", "∅"],
+        ["b", "r", "[UNK]"],
+        ["c", "c", "r", "c"],
+        ["bc", "b", "c"],
+        ["abc", "abc", "r", "abc"],
+        ["xbc", "xbc", "r", "xbc"],
+    ]
+    assert "no token ends with 'zz'" in show("draw", path, "--prefix", "zz", *options, status=2)
+    assert "tokens (double), read from the end" in show("draw", path, *options)
 
 
-def parsed(drawing: str) -> tuple[dict[str, str], Edges, Edges, set[str]]:
-    """The names of the nodes of a drawing, its edges and failure links (from, label, to), and those that are double."""
-    found = re.findall(r'^  (n\d+) \[label="([^"]*)"(.*)\];$', drawing, re.MULTILINE)
-    names = {number: name for number, name, _ in found}
-    assert len(set(names.values())) == len(names)
-    lines = re.findall(r'^  (n\d+) -> (n\d+) \[label="([^"]*)"(.*)\];$', drawing, re.MULTILINE)
-    assert len(found) + len(lines) + 4 == drawing.count("\n")
-    edges = {(names[start], label, names[end]) for start, end, label, style in lines if "dashed" not in style}
-    links = {(names[start], label, names[end]) for start, end, label, style in lines if "dashed" in style}
-    assert len(edges) + len(links) == len(lines)
-    return names, edges, links, {name for _, name, style in found if "peripheries=2" in style}
+def test_the_fewest_tokens(tmp_path: Path, show: Show) -> None:
+    path = small.write_vocab(tmp_path / "vocab.txt", ["[UNK]", "abcd", "abc", "##d", "##e", "##f", "##def"])
+    assert show("trace", path, "abcdef", "--segmentation", "fewest").splitlines() == [
+        "word abcdef (characters 0 to 6)",
+        "i  character  cost of the rest  first token  to  taken",
+        "0  a          2                 abc          3   yes",
+        "1  b          ∞",
+        "2  c          ∞",
+        "3  d          1                 ##def        6   yes",
+        "4  e          2                 ##e          5",
+        "5  f          1                 ##f          6",
+        "6  (end)      0",
+        "tokens  abc  ##def",
+        "ids     2    6",
+    ]
+    shown = show("trace", path, "abx", "--segmentation", "fewest")
+    assert "unknown: the word has no split into tokens\ntokens  [UNK]\n" in shown
+    (part,) = json.loads(show("trace", path, "dx", "--segmentation", "fewest", "--unknown", "run", "--json"))["parts"]
+    assert part["table"] == [
+        {"i": 0, "character": "d", "cost": 2000, "first": ["[UNK]"], "end": 1, "taken": True},
+        {"i": 1, "character": "x", "cost": 1000, "first": ["[UNK]"], "end": 2, "taken": True},
+        {"i": 2, "character": None, "cost": 0, "first": [], "end": 2, "taken": False},
+    ]
+    assert (part["tokens"], part["ids"], part["steps"]) == (["[UNK]"], [0], [])
+    _, edges, links, _ = parsed(show("draw", path, "--segmentation", "fewest", "--text", "abcde"))
+    assert {name for _, _, name in edges} == {"a", "ab", "abc", "abcd", "##d", "##de", "##e"}
+    assert not links
 
 
-def test_the_vocabulary_of_the_paper_as_it_stands_there(paper: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    small.write_vocab(paper, PAPER)
-    assert main(["draw", str(paper), "--table"]) == 0
-    out, err = capsys.readouterr()
-    assert out == TABLE
-    assert err.startswith(f"beam-wordpiece: warning: {paper}: the unknown token '[UNK]' is not in the vocabulary")
-    assert main(["trace", str(paper), "abcd [CLS]", "--unk-token", "<?>"]) == 0
-    assert "tokens  <?>\nids     6\n" in capsys.readouterr().out
-
-
-@given(problem=word_problems())
-def test_a_drawing_has_the_trie_and_its_links(problem: WordProblem) -> None:
-    """Every link of a node that is drawn is drawn, and each node hangs below its root."""
-    options = bw.Options(continuing_subword_prefix=problem.suffix_indicator)
-    tokens = {token: number for number, token in enumerate(dict.fromkeys(["[UNK]", *problem.vocabulary]))}
-    template = (bw.vocab.Piece("A", None, 0),)
-    trie = Trie(Tracer(bw.Vocabulary(tokens, (), options, template, template, None, "by hand")))
-    nodes = everything(trie)
-    assert {trie.token(place) for place in nodes} - {None} == tokens.keys() - {""}
-    for places in (nodes, plain(trie), visited(trie, problem.word)):
-        assert places <= nodes
-        assert places == complete(trie, places)
-        names, edges, links, double = parsed(dot(trie, places, "title"))
-        assert len(names) == len(places)
-        assert len(edges) == len(places) - len(trie.roots)
-        assert len(links) == sum(trie.link(place) is not None for place in places)
-        assert len(double) == sum(trie.token(place) is not None for place in places)
+def test_text_that_is_refused(paper: Path, show: Show) -> None:
+    """The text is shown up to the word with the character."""
+    lines = show("trace", paper, "ab axb ab", "--unknown", "error").splitlines()
+    assert [line for line in lines if line.startswith("word")] == [
+        "word ab (characters 0 to 2)",
+        "word axb (characters 3 to 6)",
+    ]
+    assert lines[-1] == "refused: the character x begins no token where it stands"
+    parts = json.loads(show("trace", paper, "ab axb ab", "--unknown", "error", "--json"))["parts"]
+    assert ["refused" in part for part in parts] == [False, True]
+    assert (parts[1]["refused"], parts[1]["tokens"]) == ("x", [])
+    lines = show("trace", paper, "xa", "--unknown", "error", "--segmentation", "fewest").splitlines()
+    assert lines[-1] == "refused: the character x begins no token where it stands"
 
 
 def test_the_parts_of_a_text(tmp_path: Path, show: Show) -> None:
@@ -153,7 +163,9 @@ def test_the_parts_of_a_text(tmp_path: Path, show: Show) -> None:
     assert "found before words are split\ntokens  [MASK]\nids     4\n" in shown
     assert "unknown: before z, r has neither an edge nor a failure link\ntokens  [UNK]\n" in shown
     assert "unknown: it has 101 characters, and the limit is 100\ntokens  [UNK]\n" in shown
-    assert show("trace", path, " \0\n") == "no token: of this text nothing is left when it is normalized\n"
+    assert (
+        show("trace", path, " \0\n") == "no token: the text is empty, or nothing is left of it when it is normalized\n"
+    )
     limited = show("trace", path, "cats", "--max-input-chars-per-word", "3")
     assert "unknown: it has 4 characters, and the limit is 3\n" in limited
 
@@ -181,7 +193,7 @@ def test_of_many_tokens_the_last_are_shown(paper: Path, show: Show) -> None:
 def test_json_for_programs(paper: Path, show: Show) -> None:
     text = "abcdz ab!"
     parsed = json.loads(show("trace", paper, text, "--json"))
-    tracer = Tracer(load(str(paper)))
+    subject = load(str(paper))
     expected = [
         {
             "kind": found.part.kind,
@@ -195,14 +207,14 @@ def test_json_for_programs(paper: Path, show: Show) -> None:
                     "node": {"root": step.node.root, "string": step.node.string},
                     "move": step.move,
                     "to": None if step.to is None else {"root": step.to.root, "string": step.to.string},
-                    "pops": list(step.pops),
+                    "pops": [pop.token for pop in step.pops],
                 }
                 for step in found.steps
             ],
-            "tokens": list(found.tokens),
-            "ids": [tracer.ids[token] for token in found.tokens],
+            "tokens": [token for token, _ in found.found],
+            "ids": [id for _, id in found.found],
         }
-        for found in tracer.trace(text)
+        for found in trace(subject, text)
     ]
     assert parsed == {"text": text, "parts": expected}
     assert [step["move"] for step in parsed["parts"][0]["steps"]] == [
@@ -231,42 +243,6 @@ def test_all_that_a_vocabulary_can_be_in(tmp_path: Path, show: Show) -> None:
     assert show("draw", source, "--table") == show("draw", tmp_path / "small.bwp", "--table")
 
 
-def test_special_tokens_and_written_indicators_are_drawn_when_asked_for(paper: Path, show: Show) -> None:
-    rows = [re.split(r" {2,}", line) for line in show("draw", paper, "--table", "--all").splitlines()[1:]]
-    below_r = {token[:end] for token in ["[UNK]", *PAPER] for end in range(1, len(token) + 1)}
-    names = {name + " (r)" if name.startswith("##") else name for name in below_r}
-    assert {row[0] for row in rows} == names | {"r", "r#", "##b", "##c", "##cd", "##cdy", "##d", "##dz"}
-    assert ["##b (r)", "##b", "r#", "##b"] in rows
-    assert "[UNK" not in show("draw", paper)
-
-
-def test_a_part_of_a_large_vocabulary(tokenizer_json: Path, show: Show) -> None:
-    message = show("draw", tokenizer_json, status=2)
-    tokens = len(load(str(tokenizer_json)).tokens)
-    assert message.startswith(f"beam-wordpiece: {tokenizer_json}: {tokens:,} tokens are too many for a drawing")
-    for way in ("(--text TEXT)", "(--prefix STRING)", "(--table)"):
-        assert way in message
-    tracer = Tracer(load(str(tokenizer_json)))
-    names, *_ = parsed(show("draw", tokenizer_json, "--text", "unaffable"))
-    steps = [step for part in tracer.trace("unaffable") for step in part.steps]
-    trie = Trie(tracer)
-    assert {trie.name(place) for step in steps for place in (step.node, step.to) if place} <= set(names.values())
-    assert len(names) < 40
-    names, *_ = parsed(show("draw", tokenizer_json, "--prefix", "##ment"))
-    expected = {token for token in tracer.ids if token.startswith("##ment")}
-    assert {name for name in names.values() if name.startswith("##ment") and name in tracer.ids} == expected
-    assert "nodes are too many" in show("draw", tokenizer_json, "--prefix", "s", status=2)
-    assert "no token begins with 'qqq'" in show("draw", tokenizer_json, "--prefix", "qqq", status=2)
-    assert show("draw", tokenizer_json, "--text", "unaffable", "--table").count("\n") < 40
-
-
-def test_a_drawing_of_too_many_nodes(tmp_path: Path, show: Show) -> None:
-    for length, status in ((MOST_NODES - 2, 0), (MOST_NODES - 1, 2)):
-        path = small.write_vocab(tmp_path / "vocab.txt", ["[UNK]", "a" * length])
-        shown = show("draw", path, status=status)
-        assert ("501 nodes are too many" in shown) == bool(status)
-
-
 def test_what_is_refused(paper: Path, tmp_path: Path, show: Show) -> None:
     bw.Automaton.compile(paper).save(tmp_path / "paper.bwp")
     automaton = str(tmp_path / "paper.bwp")
@@ -279,49 +255,9 @@ def test_what_is_refused(paper: Path, tmp_path: Path, show: Show) -> None:
         (("draw", paper, "-o", tmp_path / "none" / "x.dot"), "none/x.dot: No such file or directory"),
     ):
         assert message in show(*arguments, status=2)
-    assert paper.read_text() == "\n".join(["[UNK]", *PAPER, ""])
+    assert paper.read_text() == "\n".join(["[UNK]", *small.PAPER, ""])
     paper.write_bytes(b"a\r\n")
     assert "line 1 ends with a carriage return" in show("trace", paper, "a", status=2)
-
-
-def test_a_file_for_graphviz(paper: Path, tmp_path: Path, show: Show) -> None:
-    drawing = tmp_path / "paper.dot"
-    assert show("draw", paper, "-o", drawing) == f"{drawing}: 13 nodes\n"
-    assert drawing.read_text(encoding="utf-8") == show("draw", paper)
-
-
-def test_an_image_where_graphviz_is_not(
-    paper: Path, tmp_path: Path, show: Show, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    message = show("draw", paper, "-o", tmp_path / "paper.svg", status=2)
-    assert message.startswith(
-        "beam-wordpiece: for SVG the program `dot` is needed, which is not installed here; install "
-    )
-    program = tmp_path / "dot"
-    program.write_text("#!/bin/sh\necho no fonts >&2\nexit 3\n")
-    program.chmod(0o755)
-    assert f"{program} could not lay the drawing out (status 3): no fonts" in show(
-        "draw", paper, "-o", tmp_path / "paper.svg", status=2
-    )
-    assert not (tmp_path / "paper.svg").exists()
-
-
-@pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz's program dot")
-def test_graphviz_reads_the_language(paper: Path, tmp_path: Path, show: Show) -> None:
-    show("draw", paper, "-o", tmp_path / "paper.svg")
-    svg = (tmp_path / "paper.svg").read_text(encoding="utf-8")
-    assert svg.count('class="node"') == 13
-    assert svg.count('class="edge"') == 11 + 10
-    show("draw", paper, "-o", tmp_path / "paper.png")
-    assert (tmp_path / "paper.png").read_bytes().startswith(b"\x89PNG")
-    odd = small.write_vocab(tmp_path / "odd.txt", ["[UNK]", '"', "\\", '\\"N', "<b>", "##]", "中\\n", "&amp;"])
-    tracer = Tracer(load(str(odd)))
-    nodes = plain(Trie(tracer))
-    svg = image(dot(Trie(tracer), nodes, 'a "title" \\'), "svg").decode()
-    assert svg.count('class="node"') == len(in_order(nodes))
-    assert ">中\\n<" in svg
-    assert ">&amp;amp;<" in svg
 
 
 @pytest.mark.parametrize("command", ["trace", "draw"])

@@ -9,15 +9,22 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers.normalizers import BertNormalizer
 
 import beam_wordpiece as bw
+from beam_wordpiece.show.draw import everything
+from beam_wordpiece.show.matching import matcher, tokens_in
 from beam_wordpiece.show.source import load
 from beam_wordpiece.show.split import split
-from beam_wordpiece.show.trace import Step, Tracer
+from beam_wordpiece.show.subject import Subject
+from beam_wordpiece.show.trace import Step, trace
+from beam_wordpiece.show.trie import Trie
 from tests.oracle import tokenizer_json
+from tests.segmentation import BYTES, PLAIN, spaced, texts_with_spaces, ways
 from tests.small import STRETCHES
 from tests.strategies import TextProblem, WordProblem, text_problems, word_problems
+from tests.test_dictionary import WAYS, problems
 from tests.test_property import added_tokens_without_meaning
 
 
@@ -27,18 +34,27 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("show") / "tokenizer.json"
 
 
-def traced(tokenizer: bw.Tokenizer, tracer: Tracer, text: str) -> None:
+def traced(tokenizer: bw.Tokenizer | bw.Dictionary, subject: Subject, text: str) -> None:
     """Assert that the trace of a text has the tokens, places and words of its encoding."""
+    found = trace(subject, text)
+    assert all(connected(part.steps) for part in found)
+    if found and found[-1].refused is not None:
+        with pytest.raises(bw.TextError, match=rf"\(U\+{ord(found[-1].refused):04X}\), which begins no token"):
+            tokenizer.encode(text)
+        return
     encoding = tokenizer.encode(text)
-    found = tracer.trace(text)
-    assert [token for part in found for token in part.tokens] == encoding.tokens
-    assert [tracer.ids[token] for part in found for token in part.tokens] == encoding.ids
+    assert [token.id for part in found for token in part.found] == encoding.ids
+    if isinstance(tokenizer, bw.Tokenizer):
+        assert [token.token for part in found for token in part.found] == encoding.tokens
+    else:
+        # What is unknown has an empty token in the encoding.
+        tokens = [token.token for part in found for token in part.found]
+        assert all(ours in (theirs, id) for ours, theirs, id in zip(tokens, encoding.tokens, encoding.ids, strict=True))
     words = itertools.groupby(range(len(encoding)), lambda i: encoding.word_ids[i])
     for (_, group), part in zip(words, found, strict=True):
         offsets = [encoding.offsets[i] for i in group]
         assert part.part.start == min(start for start, _ in offsets)
         assert part.part.end == max(end for _, end in offsets)
-        assert connected(part.steps)
 
 
 def connected(steps: tuple[Step, ...]) -> bool:
@@ -52,9 +68,9 @@ def test_a_trace_has_the_tokens_of_the_kernel(file: Path, problem: TextProblem) 
         return
     file.write_text(tokenizer_json(**problem.options), encoding="utf-8")
     tokenizer = bw.Tokenizer(bw.Automaton.compile(file), add_special_tokens=False)
-    tracer = Tracer(load(str(file)))
+    subject = load(str(file))
     for text in problem.texts:
-        traced(tokenizer, tracer, text)
+        traced(tokenizer, subject, text)
 
 
 @given(problem=text_problems())
@@ -66,9 +82,9 @@ def test_a_trace_of_text_that_is_not_split(file: Path, problem: TextProblem) -> 
     file.write_text(tokenizer_json(**options), encoding="utf-8")
     automaton = bw.Automaton.compile(file, **STRETCHES)
     automaton.save(file.with_name("stretches.bwp"))
-    tracer = Tracer(load(str(file.with_name("stretches.bwp"))))
+    subject = load(str(file.with_name("stretches.bwp")))
     for text in problem.texts:
-        traced(bw.Tokenizer(automaton, add_special_tokens=False), tracer, text)
+        traced(bw.Tokenizer(automaton, add_special_tokens=False), subject, text)
 
 
 @given(problem=word_problems())
@@ -79,7 +95,7 @@ def test_a_trace_of_words_that_are_hard(file: Path, problem: WordProblem) -> Non
     file.write_text(tokenizer_json(vocabulary, **options), encoding="utf-8")
     for keywords in ({}, STRETCHES):
         tokenizer = bw.Tokenizer(bw.Automaton.compile(file, **keywords), add_special_tokens=False)
-        traced(tokenizer, Tracer(load(str(file), **keywords)), problem.word)
+        traced(tokenizer, load(str(file), **keywords), problem.word)
 
 
 NORMALIZERS = [
@@ -110,18 +126,74 @@ def code_points(full: bool) -> Iterator[str]:
         yield " ".join(chosen[start : start + 1000])
 
 
-@pytest.mark.parametrize(("name", "value"), [("unknown", "run"), ("unknown", "byte"), ("profile_of_another", True)])
-def test_other_ways_to_match_are_refused(name: str, value: object) -> None:
+def test_what_is_not_known_is_refused() -> None:
     """Whatever option there will be: only those are traced whose meaning the trace has."""
 
     @dataclasses.dataclass(frozen=True)
     class MoreOptions(bw.Options):
         profile_of_another: bool = False
 
-        def __post_init__(self) -> None:
-            """Anything goes."""
-
-    options = MoreOptions(**{name: value})  # type: ignore[arg-type]
+    options = MoreOptions(profile_of_another=True)
     template = (bw.vocab.Piece("A", None, 0),)
-    with pytest.raises(bw.ConfigError, match=rf"^by hand: {name}={value!r} cannot be shown; .*longest token first"):
-        Tracer(bw.Vocabulary({"[UNK]": 0}, (), options, template, template, None, "by hand"))
+    with pytest.raises(bw.ConfigError, match=r"^by hand: profile_of_another=True cannot be shown"):
+        Subject.of_vocabulary(bw.Vocabulary({"[UNK]": 0}, (), options, template, template, None, "by hand"))
+
+
+@given(problem=word_problems(), places=texts_with_spaces, data=st.data())
+def test_a_trace_of_every_way_to_split(
+    file: Path, problem: WordProblem, places: list[int], data: st.DataObject
+) -> None:
+    indicator = data.draw(st.sampled_from([problem.suffix_indicator, ""]))
+    errors = [{"pretokenize": whole, "unknown": "error"} for whole in (False, True)]
+    errors += [{**way, "segmentation": "fewest"} for way in errors]
+    errors += [] if indicator else [{**way, "backward": True} for way in errors[:2]]
+    way = data.draw(st.sampled_from([*ways(indicator), *errors]))
+    vocabulary = list(
+        dict.fromkeys(["[UNK]", *problem.vocabulary, *data.draw(st.lists(st.sampled_from(BYTES), min_size=1))])
+    )
+    options = {"prefix": indicator, "max_chars": problem.max_input_chars_per_word, **PLAIN}
+    file.write_text(tokenizer_json(vocabulary, **options), encoding="utf-8")
+    tokenizer = bw.Tokenizer(bw.Automaton.compile(file, **way), add_special_tokens=False)
+    subject = load(str(file), **way)
+    text = spaced(problem.word, places)
+    traced(tokenizer, subject, text)
+    for part in trace(subject, text):
+        taken = [rest for rest in part.table if rest.is_taken]
+        ends = [rest.end for rest in taken]
+        assert [rest.i for rest in taken] == [0, *ends][: len(taken)]
+        assert not taken or ends[-1] == len(part.part.string)
+
+
+@given(problem=problems(), unknown=st.sampled_from(WAYS))
+def test_a_trace_of_a_dictionary(problem: tuple[list[str], list[str]], unknown: str) -> None:
+    entries, texts = problem
+    dictionary = bw.Dictionary(entries, unknown=unknown)
+    subject = Subject.of_dictionary(dictionary, "by hand")
+    for text in texts:
+        traced(dictionary, subject, text)
+
+
+@given(problem=word_problems(), other=st.text("ab#é語", max_size=12), backward=st.booleans(), stretch=st.booleans())
+def test_the_part_for_a_text_is_that_of_the_whole(
+    problem: WordProblem, other: str, backward: bool, stretch: bool
+) -> None:
+    """Of what is made for some texts, every node has the token, link and pops that it has in the whole automaton."""
+    indicator = "" if backward else problem.suffix_indicator
+    unknown = "run" if backward or stretch else "word"
+    options = bw.Options(continuing_subword_prefix=indicator, unknown=unknown, backward=backward)
+    tokens = {token: number for number, token in enumerate(dict.fromkeys(["[UNK]", *problem.vocabulary]))}
+    template = (bw.vocab.Piece("A", None, 0),)
+    subject = Subject.of_vocabulary(bw.Vocabulary(tokens, (), options, template, template, None, "by hand"))
+    texts = [problem.word, other]
+    whole, part = Trie(subject, matcher(subject)), Trie(subject, matcher(subject, texts))
+    places = everything(part)
+    in_texts = {place for place in everything(whole) if any(place.string in text for text in texts)}
+    assert places == in_texts
+    for place in places:
+        assert (part.token(place), part.link(place)) == (whole.token(place), whole.link(place))
+        assert part.pops(place) == whole.pops(place)
+    assert sorted(tokens_in(subject, texts)) == sorted(
+        token
+        for token in tokens
+        if any(path in text for path in (token, token.removeprefix(indicator)) for text in texts)
+    )

@@ -118,7 +118,7 @@ def table_rows(trie: Trie, places: Iterable[Place]) -> list[list[str]]:
     """The paper's table: for each node its name, its token (chi), its failure link f and its failure pops F. A key of a
     dictionary has its id beside it."""
     columns, is_dictionary = list(trie.columns), trie.subject.is_dictionary
-    rows = [[*columns[:2], "id", *columns[2:]] if is_dictionary else columns]
+    rows = [[columns[0], "key", "id", *columns[2:]] if is_dictionary else columns]
     for place in in_order(places):
         link, token = trie.link(place), trie.token(place)
         row = [trie.subject.name(place), shown(token or "")]

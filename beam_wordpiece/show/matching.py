@@ -100,4 +100,4 @@ def tokens_in(subject: Subject, texts: Iterable[str]) -> list[str]:
 
 
 def _substrings(subject: Subject, texts: Iterable[str]) -> Substrings:
-    return Substrings(texts, max(map(len, subject.tokens), default=0))
+    return Substrings(texts, max(map(len, subject.tokens), default=1))

@@ -103,7 +103,7 @@ class KeywordTrie(Trie):
     Where a link has tokens, they are the keys that end at the node and are shorter than it.
     """
 
-    columns = ("node", "key", "link", "keys that end there too")
+    columns = ("node", "token", "link", "keys that end there too")
 
     def __init__(self, subject: Subject, matcher: LinMaxMatch) -> None:
         super().__init__(subject, matcher)
