@@ -18,7 +18,7 @@ from beam_wordpiece.config import FileSettings, add_option_flags, option_values
 from beam_wordpiece.errors import NOT_UTF8, ConfigError, InputError, TextError
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
 from beam_wordpiece.settings import ERRORS
-from beam_wordpiece.show.source import load_any
+from beam_wordpiece.show.source import load
 from beam_wordpiece.terminal import table, visible
 from beam_wordpiece.text_source import read_lines
 from beam_wordpiece.tokenizer import Encoding, Tokenizer
@@ -144,7 +144,7 @@ def add_fewest_flags(command: argparse.ArgumentParser) -> None:
 
 def fewest(options: argparse.Namespace) -> None:
     """Run the command."""
-    comparison = Comparison(load_any(options.vocabulary, **option_values(options)), options.errors)
+    comparison = Comparison(load(options.vocabulary, **option_values(options)), options.errors)
     for path in options.files:
         for first, texts in _texts(path, options.column):
             try:

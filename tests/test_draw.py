@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import beam_wordpiece as bw
 from beam_wordpiece.cli import main
 from beam_wordpiece.show.draw import MOST_NODES, complete, dot, everything, plain, trie_of, visited
-from beam_wordpiece.show.source import load
+from beam_wordpiece.show.source import load_subject
 from beam_wordpiece.show.subject import Place, Subject
 from beam_wordpiece.show.trace import trace
 from tests import small
@@ -114,11 +114,11 @@ def test_special_tokens_and_written_indicators_are_drawn_when_asked_for(paper: P
 
 def test_a_part_of_a_large_vocabulary(tokenizer_json: Path, show: Show) -> None:
     message = show("draw", tokenizer_json, status=2)
-    tokens = len(load(str(tokenizer_json)).tokens)
+    tokens = len(load_subject(str(tokenizer_json)).tokens)
     assert f"{tokenizer_json}: {tokens:,} tokens are too many to be shown, where the limit is 500" in message
     for way in ("(--text TEXT)", "(--prefix STRING)", "(--table)"):
         assert way in message
-    subject = load(str(tokenizer_json))
+    subject = load_subject(str(tokenizer_json))
     names, *_ = parsed(show("draw", tokenizer_json, "--text", "unaffable"))
     steps = [step for part in trace(subject, "unaffable") for step in part.steps]
     assert {subject.name(place) for step in steps for place in (step.node, step.to) if place} <= set(names.values())

@@ -10,7 +10,7 @@ import pytest
 
 import beam_wordpiece as bw
 from beam_wordpiece.cli import main
-from beam_wordpiece.show.source import load
+from beam_wordpiece.show.source import load_subject
 from beam_wordpiece.show.trace import trace
 from tests import small
 from tests.drawings import parsed
@@ -193,7 +193,7 @@ def test_of_many_tokens_the_last_are_shown(paper: Path, show: Show) -> None:
 def test_json_for_programs(paper: Path, show: Show) -> None:
     text = "abcdz ab!"
     parsed = json.loads(show("trace", paper, text, "--json"))
-    subject = load(str(paper))
+    subject = load_subject(str(paper))
     expected = [
         {
             "kind": found.part.kind,
@@ -231,7 +231,7 @@ def test_all_that_a_vocabulary_can_be_in(tmp_path: Path, show: Show) -> None:
     document["added_tokens"].append(small.added("catx", len(small.VOCABULARY), single_word=True))
     source = small.write(tmp_path / "tokenizer.json", document)
     bw.Automaton.compile(source).save(tmp_path / "small.bwp")
-    assert dict(load(str(tmp_path / "small.bwp")).tokens) == dict(load(str(source)).tokens)
+    assert dict(load_subject(str(tmp_path / "small.bwp")).tokens) == dict(load_subject(str(source)).tokens)
     text = "catxs catx unaffable [MASK]"
     shown = show("trace", source, text)
     assert "tokens  catx\n" in shown

@@ -15,7 +15,7 @@ from tokenizers.normalizers import BertNormalizer
 import beam_wordpiece as bw
 from beam_wordpiece.show.draw import everything
 from beam_wordpiece.show.matching import matcher, tokens_in
-from beam_wordpiece.show.source import load
+from beam_wordpiece.show.source import load_subject
 from beam_wordpiece.show.split import split
 from beam_wordpiece.show.subject import Subject
 from beam_wordpiece.show.trace import Step, trace
@@ -68,7 +68,7 @@ def test_a_trace_has_the_tokens_of_the_kernel(file: Path, problem: TextProblem) 
         return
     file.write_text(tokenizer_json(**problem.options), encoding="utf-8")
     tokenizer = bw.Tokenizer(bw.Automaton.compile(file), add_special_tokens=False)
-    subject = load(str(file))
+    subject = load_subject(str(file))
     for text in problem.texts:
         traced(tokenizer, subject, text)
 
@@ -82,7 +82,7 @@ def test_a_trace_of_text_that_is_not_split(file: Path, problem: TextProblem) -> 
     file.write_text(tokenizer_json(**options), encoding="utf-8")
     automaton = bw.Automaton.compile(file, **STRETCHES)
     automaton.save(file.with_name("stretches.bwp"))
-    subject = load(str(file.with_name("stretches.bwp")))
+    subject = load_subject(str(file.with_name("stretches.bwp")))
     for text in problem.texts:
         traced(bw.Tokenizer(automaton, add_special_tokens=False), subject, text)
 
@@ -95,7 +95,7 @@ def test_a_trace_of_words_that_are_hard(file: Path, problem: WordProblem) -> Non
     file.write_text(tokenizer_json(vocabulary, **options), encoding="utf-8")
     for keywords in ({}, STRETCHES):
         tokenizer = bw.Tokenizer(bw.Automaton.compile(file, **keywords), add_special_tokens=False)
-        traced(tokenizer, load(str(file), **keywords), problem.word)
+        traced(tokenizer, load_subject(str(file), **keywords), problem.word)
 
 
 NORMALIZERS = [
@@ -154,7 +154,7 @@ def test_a_trace_of_every_way_to_split(
     options = {"prefix": indicator, "max_chars": problem.max_input_chars_per_word, **PLAIN}
     file.write_text(tokenizer_json(vocabulary, **options), encoding="utf-8")
     tokenizer = bw.Tokenizer(bw.Automaton.compile(file, **way), add_special_tokens=False)
-    subject = load(str(file), **way)
+    subject = load_subject(str(file), **way)
     text = spaced(problem.word, places)
     traced(tokenizer, subject, text)
     for part in trace(subject, text):

@@ -28,7 +28,7 @@ from beam_wordpiece.show.draw import (
     trie_of,
     visited,
 )
-from beam_wordpiece.show.source import load
+from beam_wordpiece.show.source import load_subject
 from beam_wordpiece.show.subject import Place, Subject, shown
 from beam_wordpiece.show.trace import Rest, Step, Traced
 from beam_wordpiece.show.trace import trace as trace_text
@@ -125,7 +125,7 @@ def _add_vocabulary(command: argparse.ArgumentParser) -> None:
 
 def trace(options: argparse.Namespace) -> None:
     """Run `beam-wordpiece trace`."""
-    subject = load(options.vocabulary, options.entries, **option_values(options))
+    subject = load_subject(options.vocabulary, options.entries, **option_values(options))
     text = _text(options.text)
     found = trace_text(subject, text)
     if options.json:
@@ -272,7 +272,7 @@ def _last(tokens: list[str], backward: bool) -> str:
 def draw(options: argparse.Namespace) -> None:
     """Run `beam-wordpiece draw`."""
     suffix = _suffix(options)
-    subject = load(options.vocabulary, options.entries, **option_values(options))
+    subject = load_subject(options.vocabulary, options.entries, **option_values(options))
     trie, places, what = _part(subject, options)
     if options.table:
         print("\n".join(table(table_rows(trie, places))))

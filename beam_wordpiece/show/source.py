@@ -17,10 +17,10 @@ from beam_wordpiece.vocab import load_vocabulary, read_vocab_txt
 from beam_wordpiece.vocab_types import Decoder, Options, Overrides, Vocabulary, add_tokens, bare_templates
 
 
-def load(path: str, entries: str | None = None, **options: object) -> Subject:
-    """What a file holds: a vocabulary as `load_any` reads it, or a dictionary.
+def load_subject(path: str, entries: str | None = None, **options: object) -> Subject:
+    """What a file holds: a vocabulary as `load` reads it, or a dictionary.
 
-    `entries`: the file has the entries of a dictionary in its lines, and this is its `unknown`. Raises what `load_any`,
+    `entries`: the file has the entries of a dictionary in its lines, and this is its `unknown`. Raises what `load`,
     `Dictionary.from_file` and `open_tokenizer` raise, and ConfigError for options beside entries.
     """
     place = Path(path)
@@ -35,10 +35,10 @@ def load(path: str, entries: str | None = None, **options: object) -> Subject:
         if isinstance(opened, Dictionary):
             return Subject.of_dictionary(opened, path)
         return Subject.of_vocabulary(_vocabulary_of(opened.automaton))
-    return Subject.of_vocabulary(load_any(path, **options))
+    return Subject.of_vocabulary(load(path, **options))
 
 
-def load_any(path: str, **options: object) -> Vocabulary:
+def load(path: str, **options: object) -> Vocabulary:
     """Read a vocabulary as `load_vocabulary` does, or take it out of an automaton file.
 
     A vocab.txt without the unknown token is read as if it had it in a last line, with a VocabularyWarning: the examples
