@@ -26,6 +26,7 @@ from tests.small import STRETCHES
 from tests.strategies import TextProblem, WordProblem, text_problems, word_problems
 from tests.test_dictionary import WAYS, problems
 from tests.test_property import added_tokens_without_meaning
+from tests.test_rules import problems as rules_problems
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +163,19 @@ def test_a_trace_of_every_way_to_split(
         ends = [rest.end for rest in taken]
         assert [rest.i for rest in taken] == [0, *ends][: len(taken)]
         assert not taken or ends[-1] == len(part.part.string)
+
+
+@given(problem=rules_problems())
+def test_a_trace_behind_transformation_rules(file: Path, problem: tuple[TextProblem, dict[str, str]]) -> None:
+    file.write_text(tokenizer_json(**problem[0].options), encoding="utf-8")
+    try:
+        automaton = bw.Automaton.compile(file, rules=problem[1])
+    except bw.VocabularyError:
+        # Added tokens of which nothing is left, or that are alike after the rules.
+        return
+    subject = load_subject(str(file), rules=problem[1])
+    for text in problem[0].texts:
+        traced(bw.Tokenizer(automaton, add_special_tokens=False), subject, text)
 
 
 @given(problem=problems(), unknown=st.sampled_from(WAYS))

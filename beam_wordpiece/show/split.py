@@ -35,9 +35,10 @@ def split(vocabulary: Vocabulary, text: str) -> list[Part]:
     The kernel finds them: a vocabulary is compiled that has the same options and added tokens, and whose other tokens
     are the single characters that the normalized text can have, each of which may stand anywhere.
     """
-    characters = sorted(set().union(" ", *map(_may_become, SURROGATE.sub("\ufffd", text))))
-    # A text can hold this token only where it has more question marks than it has: nothing else becomes one.
-    unknown = "?" * (text.count("?") + 2)
+    written = set(SURROGATE.sub("\ufffd", text)).union(*vocabulary.options.rules.values())
+    characters = sorted(set().union(" ", *map(_may_become, written)))
+    # A character that the normalized text has not.
+    unknown = next(c for c in map(chr, itertools.count(ord("?"))) if c not in characters)
     names = {name: number for number, name in enumerate([*characters, unknown])}
     added = tuple(
         dataclasses.replace(token, id=number) for number, token in enumerate(vocabulary.added_tokens, len(names))

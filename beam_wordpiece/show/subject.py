@@ -21,7 +21,7 @@ KNOWN = frozenset(
     {
         *("lowercase", "strip_accents", "clean_text", "handle_chinese_chars", "profile", "pretokenize"),
         *("unk_token", "continuing_subword_prefix", "max_input_chars_per_word"),
-        *("unknown", "backward", "segmentation", "unknown_cost"),
+        *("unknown", "backward", "segmentation", "unknown_cost", "rules"),
     }
 )
 
@@ -68,12 +68,9 @@ class Subject:
     @classmethod
     def of_vocabulary(cls, vocabulary: Vocabulary) -> Subject:
         """Raises ConfigError where the options ask for something that cannot be shown."""
-        options = vocabulary.options
-        other = {
-            field.name: getattr(options, field.name)
-            for field in dataclasses.fields(options)
-            if field.name not in KNOWN and getattr(options, field.name) != field.default
-        }
+        options, usual = vocabulary.options, type(vocabulary.options)()
+        names = [field.name for field in dataclasses.fields(options) if field.name not in KNOWN]
+        other = {name: getattr(options, name) for name in names if getattr(options, name) != getattr(usual, name)}
         if other:
             asked = ", ".join(f"{name}={value!r}" for name, value in other.items())
             raise ConfigError(f"{vocabulary.source}: {asked} cannot be shown.")
