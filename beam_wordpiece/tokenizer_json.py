@@ -59,7 +59,7 @@ def load_tokenizer_json(path: Path, overrides: Overrides) -> Vocabulary:
             root.get(name).fail(
                 f"asks for {name}, which is not supported; give {name}=False to leave it out (--{name} false)."
             )
-    _read_pre_tokenizer(_section(root, "pre_tokenizer"))
+    _read_pre_tokenizer(_section(root, "pre_tokenizer"), overrides.options.get("pretokenize") is False)
     tokens, options = _read_model(root.get("model"), _read_normalizer(_section(root, "normalizer")))
     added_tokens = add_tokens(tokens, _read_added_tokens(root), root.file)
     ids = dict(tokens) | {token.content: token.id for token in added_tokens}
@@ -96,9 +96,16 @@ def _expect_type(section: Node, *names: str) -> str:
     return name
 
 
-def _read_pre_tokenizer(section: Node) -> None:
+def _read_pre_tokenizer(section: Node, without_words: bool) -> None:
+    """`without_words`: the caller asks for text that is not split into words."""
     if section.is_null:
-        section.fail("is null, so that words would not be split; it has to be BertPreTokenizer.")
+        if without_words:
+            return
+        section.fail(
+            "is null, with which HF takes all text between added tokens as one word; either make it BertPreTokenizer, "
+            'or give pretokenize=False and unknown="character" (--pretokenize false --unknown character): the same '
+            "tokens, but a single character is unknown where for HF all of the text is, and no text is too long."
+        )
     _expect_type(section, "BertPreTokenizer")
     section.only(("type",))
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import beam_wordpiece as bw
 from beam_wordpiece.cli import main
+from beam_wordpiece.show import commands
+from beam_wordpiece.show import draw as drawings
 from beam_wordpiece.show.draw import MOST_NODES, complete, dot, everything, plain, trie_of, visited
 from beam_wordpiece.show.source import load_subject
 from beam_wordpiece.show.subject import Place, Subject
@@ -130,6 +132,17 @@ def test_a_part_of_a_large_vocabulary(tokenizer_json: Path, show: Show) -> None:
     assert "nodes are too many" in show("draw", tokenizer_json, "--prefix", "a", status=2)
     assert "no token begins with 'qqq'" in show("draw", tokenizer_json, "--prefix", "qqq", status=2)
     assert show("draw", tokenizer_json, "--text", "unaffable", "--table").count("\n") < 40
+
+
+def test_a_table_of_too_many_tokens(paper: Path, show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all, and of those that begin with a string."""
+    monkeypatch.setattr(commands, "MOST_LISTED", 25)
+    message = show("draw", paper, "--table", status=2)
+    assert f"{paper}: 26 characters of tokens are too many to be shown, where the limit is 25" in message
+    assert "(--prefix STRING)." in message
+    monkeypatch.setattr(drawings, "MOST_LISTED", 6)
+    assert "7 characters of tokens are too many" in show("draw", paper, "--prefix", "##", "--table", status=2)
+    assert show("draw", paper, "--prefix", "##d", "--table").count("\n") == 5
 
 
 def test_a_drawing_of_too_many_nodes(tmp_path: Path, show: Show) -> None:
