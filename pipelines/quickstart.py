@@ -47,9 +47,11 @@ def count_differences(table: pa.Table) -> int | None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Make the input, run the job, show its output. `argv`: further flags for the job. Returns the exit code."""
     source, output = FOLDER / "input", FOLDER / "output"
+    print(f"This tokenizes the documentation that Python carries from {source} to {output}.", flush=True)
     if not source.exists():
-        print(f"Writing the documentation that Python carries to {source} ...", flush=True)
+        print(f"Writing {source}, a few MB of Parquet ...", flush=True)
         local_text.write_parquet(source)
+    print("Loading Apache Beam and running the job of pipelines/tokenize_parquet.py ...", flush=True)
     files = ["--tokenizer", TOKENIZER, "--input", str(source / "*.parquet"), "--output", str(output)]
     code = tokenize_parquet.main(["--config", CONFIG, *files, *(sys.argv[1:] if argv is None else argv)])
     if code:

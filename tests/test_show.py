@@ -279,9 +279,20 @@ def test_the_example_of_the_readme(tmp_path: Path, show: Show, monkeypatch: pyte
     subprocess.run(["sh", "-c", make], check=True)
     (printed,) = re.findall(r"^```text\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     assert printed == show(*others[0].split()[1:])
-    assert [line.split()[:3] for line in others[1:]] == [
-        ["beam-wordpiece", "draw", name] for name in ["paper.txt", "bert.bwp"]
+    assert [line.split()[:3] for line in others] == [
+        ["beam-wordpiece", command, name]
+        for command, name in (
+            *(("trace", "paper.txt"), ("draw", "paper.txt"), ("draw", "paper.txt")),
+            *(("draw", "tests/data/tokenizer.json"), ("trace", "paper.txt")),
+        )
     ]
-    assert show(*others[1].split("#")[0].replace(".svg", ".dot").split()[1:]) == "paper.dot: 13 nodes\n"
-    bw.Automaton.compile(small.write(tmp_path / "tokenizer.json", small.document())).save("bert.bwp")
-    assert show(*others[2].split("#")[0].replace(".svg", ".dot").split()[1:]).startswith("part.dot: ")
+    assert show(*arguments(others[1])).startswith("node   token  f     F\n")
+    assert show(*arguments(others[2].replace(".svg", ".dot"))) == "paper.dot: 13 nodes\n"
+    small.write(tmp_path / "tokenizer.json", small.document())
+    assert show(*arguments(others[3].replace("tests/data/", ""))).startswith("part.dot: ")
+    assert "cost of the rest" in show(*arguments(others[4]))
+
+
+def arguments(line: str) -> list[str]:
+    """Those of a command, without the comment behind it."""
+    return line.partition("  # ")[0].split()[1:]
