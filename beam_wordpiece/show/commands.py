@@ -100,7 +100,9 @@ def add_draw_flags(command: argparse.ArgumentParser) -> None:
     part = command.add_mutually_exclusive_group()
     part.add_argument("--text", metavar="TEXT", help="only the nodes that the trace of this text comes to")
     part.add_argument(
-        "--prefix", metavar="STRING", help="only the tokens that begin with this string, which may begin with ##"
+        "--prefix",
+        metavar="STRING",
+        help="only the tokens that begin with this string, which may begin with ##; backward, those that end with it",
     )
     part.add_argument("--all", action="store_true", help="also the nodes that no text comes to by ordinary words")
     command.add_argument(
