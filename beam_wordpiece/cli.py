@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.checks import is_automaton
-from beam_wordpiece.config import FileSettings, add_option_flags, option_values
+from beam_wordpiece.config import FileSettings, add_flags_of, add_option_flags, option_values
 from beam_wordpiece.convert import CONVERT_EXAMPLES, add_convert_flags, convert
-from beam_wordpiece.dictionary import Dictionary, open_tokenizer
+from beam_wordpiece.dictionary import SPLIT, Dictionary, open_tokenizer
 from beam_wordpiece.dictionary_ids import UNKNOWN
 from beam_wordpiece.errors import ConfigError, TextError, VocabularyWarning, WordPieceError
 from beam_wordpiece.fewest_report import FEWEST_EXAMPLES, add_fewest_flags, fewest
@@ -66,6 +66,7 @@ DICTIONARY_EXAMPLES = """\
 examples:
   beam-wordpiece dictionary entries.txt -o names.bwp                  lines such as catalog:11
   beam-wordpiece dictionary entries.txt -o names.bwp --unknown carry
+  beam-wordpiece dictionary entries.txt -o names.bwp --segmentation fewest
 
 Of the text the longest key is taken, again and again, and its id given: what follows the last colon of the entry, any
 text. The file is taken wherever an automaton is; the ids are then strings.
@@ -183,6 +184,7 @@ def _add_dictionary(commands: Any) -> None:
         default=UNKNOWN[0],
         help="[UNK] for each character that begins no key (default), for a run of them, or with the character: [UNK]:x",
     )
+    add_flags_of(command, "other splits, of texts that are there as a whole", SPLIT)
 
 
 def _add_inspect(commands: Any) -> None:
@@ -222,7 +224,7 @@ def _compile(options: argparse.Namespace) -> None:
 
 
 def _compile_dictionary(options: argparse.Namespace) -> None:
-    dictionary = Dictionary.from_file(options.source, unknown=options.unknown)
+    dictionary = Dictionary.from_file(options.source, unknown=options.unknown, **option_values(options, SPLIT))
     _keep_other_files(options.output)
     dictionary.save(options.output)
     size = os.path.getsize(options.output)

@@ -104,6 +104,11 @@ def add_option_flags(parser: argparse.ArgumentParser) -> None:
     _add_group(parser, "options of the tokenizer (default: what its file says)", OPTIONS)
 
 
+def add_flags_of(parser: argparse.ArgumentParser, title: str, names: Sequence[str]) -> None:
+    """Add the flags of the options of these names, with a title."""
+    _add_group(parser, title, [option for option in OPTIONS if option.name in names])
+
+
 def _add_group(parser: argparse.ArgumentParser, title: str, settings: Iterable[Setting]) -> None:
     group = parser.add_argument_group(title)
     for setting in settings:
@@ -130,10 +135,11 @@ def flag_values(namespace: argparse.Namespace) -> dict[str, Any]:
     return {**values, "options": options} if options else values
 
 
-def option_values(namespace: argparse.Namespace) -> dict[str, Any]:
-    """What the flags of `add_option_flags` said: keywords of `Automaton.compile`. Raises ConfigError."""
+def option_values(namespace: argparse.Namespace, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """What the flags of options said: keywords of `Automaton.compile`. `names`: only these. Raises ConfigError."""
     given = vars(namespace)
-    values = {s.name: _from_flag(s, given[s.name]) for s in OPTIONS if s.name in given}
+    asked = [option for option in OPTIONS if option.name in given and (names is None or option.name in names)]
+    values = {option.name: _from_flag(option, given[option.name]) for option in asked}
     return _check(values, OPTIONS, "the command line", ())
 
 

@@ -2,14 +2,15 @@
 
 Greedy longest match from the left (MaxMatch) over the whole text as it stands, by the automaton of "Fast WordPiece
 Tokenization" (Song et al., EMNLP 2021) without word splitting and with an empty suffix indicator: linear in the text.
-No Beam in here.
+The other splits are those of `Options`. No Beam in here.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,14 @@ import pyarrow.compute as pc
 
 from beam_wordpiece import _core, arrow_text
 from beam_wordpiece.automaton import DICTIONARY_MARK, Automaton, open_core
-from beam_wordpiece.checks import is_text, require_path
+from beam_wordpiece.checks import require_path
+from beam_wordpiece.dictionary_entries import entry_lines, read_entries
 from beam_wordpiece.dictionary_ids import COLON, STRING_LIMIT, UNKNOWN, Names, Texts
 from beam_wordpiece.errors import AutomatonError, ConfigError, TextError, VocabularyError
 from beam_wordpiece.files import write_whole
 from beam_wordpiece.sizes import describe_size
 from beam_wordpiece.tokenizer import Encoding, TextEncoder, Tokenizer, in_row, is_large
+from beam_wordpiece.vocab_types import Options
 
 VERSION = 1
 # What the kernel calls what is given for unknown characters.
@@ -40,13 +43,12 @@ OPTIONS: dict[str, Any] = {
     "continuing_subword_prefix": "",
     "max_input_chars_per_word": 0,
     "pretokenize": False,
-    "backward": False,
-    "segmentation": "greedy",
-    "unknown_cost": 1,
     "added_tokens": [],
     "prefix_ids": [],
     "suffix_ids": [],
 }
+# The options that say how text is split, beside what is unknown.
+SPLIT = ("backward", "segmentation", "unknown_cost")
 
 
 class Dictionary(TextEncoder):
@@ -57,6 +59,12 @@ class Dictionary(TextEncoder):
     of the text begins with is taken, again and again. The text is matched as it stands: nothing is deleted, reordered
     or lower-cased, and a key may hold any character.
 
+    `backward`, `segmentation`, `unknown_cost`: the other splits, as `Options` has them. With `backward` it is the
+    longest key that the rest of the text ends with, again and again from the right, in linear time.
+    `segmentation="fewest"` takes a split into the fewest keys, an unknown character counting as `unknown_cost` of them
+    (1 to 65535), ties going to the longest first key: the length of the text times that of the longest key. Both need
+    the whole of a text, 16 MB of UTF-8 at most (a longer one is a TextError), so there is no Stream of them.
+
     `unknown`: what a character is that no key begins with where it stands. "character": the id [UNK]. "run": one [UNK]
     for all such characters side by side. "carry": `[UNK]:` and the character itself, which can be no entry's id, as it
     has a colon; then `detokenize` gives the text back. Each character of the text is covered by exactly one token.
@@ -65,23 +73,40 @@ class Dictionary(TextEncoder):
     part as U+FFFD, "error" raises TextError. What is covered and given back is the text as it is read.
 
     Raises VocabularyError, which names the entry, where it has no colon or the key or the id is empty; TypeError where
-    it is not a str; ConfigError.
+    it is not a str; ConfigError for a value that there is not, or for what cannot be combined.
     """
 
     id_type: pa.DataType = pa.string()
 
-    def __init__(self, entries: Iterable[str], *, unknown: str = "character", errors: str = "replace") -> None:
+    def __init__(
+        self,
+        entries: Iterable[str],
+        *,
+        unknown: str = "character",
+        backward: bool = False,
+        segmentation: str = "greedy",
+        unknown_cost: int = Options.unknown_cost,
+        errors: str = "replace",
+    ) -> None:
         if isinstance(entries, (str, bytes)):
             raise TypeError(
                 f"The entries have to be an iterable of str, not a single {type(entries).__name__}; those of a file "
                 "are read by Dictionary.from_file, and a compiled dictionary is opened by Dictionary.open."
             )
+        split = split_options(unknown, backward=backward, segmentation=segmentation, unknown_cost=unknown_cost)
         ids = read_entries(entries, lambda number: f"Entry {number}")
-        self._start(_compile(ids, unknown), None, errors)
+        self._start(_compile(ids, unknown, split), None, errors)
 
     @classmethod
     def from_file(
-        cls, path: str | os.PathLike[str], *, unknown: str = "character", errors: str = "replace"
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        unknown: str = "character",
+        backward: bool = False,
+        segmentation: str = "greedy",
+        unknown_cost: int = Options.unknown_cost,
+        errors: str = "replace",
     ) -> Dictionary:
         r"""A dictionary of the entries of a text file, UTF-8, one in each line, which ends with "\n" or "\r\n".
 
@@ -89,8 +114,9 @@ class Dictionary(TextEncoder):
         with a byte order mark; OSError.
         """
         require_path(path, VocabularyError)
-        ids = read_entries(_lines(Path(path)), lambda number: f"{os.fspath(path)}, line {number + 1}")
-        return cls._of(_compile(ids, unknown), None, errors)
+        split = split_options(unknown, backward=backward, segmentation=segmentation, unknown_cost=unknown_cost)
+        ids = read_entries(entry_lines(Path(path)), lambda number: f"{os.fspath(path)}, line {number + 1}")
+        return cls._of(_compile(ids, unknown, split), None, errors)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, errors: str = "replace") -> Dictionary:
@@ -114,7 +140,7 @@ class Dictionary(TextEncoder):
         self._core = core
         self._keywords = _core.Keywords(core)
         self._path = path
-        self._names = _names_of(core, path or "The dictionary")
+        self._names, self._split = _description_of(core, path or "The dictionary")
 
     def to_bytes(self) -> bytes:
         """The content of the dictionary's file: the same bytes for the same entries, in whatever order."""
@@ -135,6 +161,18 @@ class Dictionary(TextEncoder):
     def unknown(self) -> str:
         return self._names.unknown
 
+    @property
+    def split(self) -> dict[str, Any]:
+        """How text is split: the values of `backward`, `segmentation` and `unknown_cost`.
+
+        The cost is 1000 where it has no meaning.
+        """
+        return {name: getattr(self._split, name) for name in SPLIT}
+
+    @property
+    def needs_whole(self) -> str:
+        return self._split.needs_whole
+
     def __len__(self) -> int:
         """Number of different keys."""
         return self._names.count
@@ -144,6 +182,11 @@ class Dictionary(TextEncoder):
         text, places = map(pa.py_buffer, self._core.vocabulary())
         offsets: Any = pa.Array.from_buffers(pa.uint32(), len(self) + 1, [None, places]).cast(pa.int64())
         return pa.Array.from_buffers(pa.large_string(), len(self), [None, offsets.buffers()[1], text])
+
+    def entries(self) -> Iterator[str]:
+        """What it was made of: `<key>:<id>`, sorted by the keys, each of which is there once."""
+        keys: Any = self.keys().to_pylist()
+        return (f"{key}{COLON}{id}" for key, id in zip(keys, self._names.strings()[:-1], strict=True))
 
     @cached_property
     def _texts(self) -> Texts:
@@ -252,6 +295,7 @@ class Dictionary(TextEncoder):
             "path": self._path,
             "fingerprint": self.fingerprint,
             "unknown": self.unknown,
+            **self.split,
             "entries": len(self),
             "statistics": {name: statistics[name] for name in ("nodes", "units", "failure_pops")},
             "sections": dict(self._core.sections()),
@@ -278,77 +322,51 @@ def open_tokenizer(
     return Tokenizer(Automaton(core, place), add_special_tokens, errors)
 
 
-def read_entries(entries: Iterable[str], where: Callable[[int], str]) -> dict[str, str]:
-    """The keys and their ids. `where` names an entry by its number, from 0. Raises VocabularyError, TypeError."""
-    ids: dict[str, str] = {}
-    for number, entry in enumerate(entries):
-        if not isinstance(entry, str):
-            raise TypeError(f"{where(number)} has to be a str, not {type(entry).__name__} ({entry!r}).")
-        key, colon, id = entry.rpartition(COLON)
-        if not (key and id and is_text(entry)):
-            raise VocabularyError(f"{where(number)}, {entry!r}, {_fault(key, colon, id)}.")
-        ids.setdefault(key, id)
-    return ids
-
-
-def _fault(key: str, colon: str, id: str) -> str:
-    form = "an entry is <key>:<id>, such as cat:10"
-    if not colon:
-        return f"has no colon; {form}"
-    if not id:
-        return f"has nothing behind its last colon, where the id has to be; {form}"
-    if not key:
-        return f"has an empty key; {form}"
-    return "has half a surrogate pair; correct it"
-
-
-def _lines(path: Path) -> Iterable[str]:
-    data = path.read_bytes()
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise VocabularyError(f"{path}: line {line} is not UTF-8; save the file as UTF-8.") from error
-    if text.startswith("\ufeff"):
-        raise VocabularyError(f"{path}: the file begins with a byte order mark; save it as UTF-8 without one.")
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return (line.removesuffix("\r") for line in lines)
-
-
-def _compile(ids: dict[str, str], unknown: str) -> _core.Automaton:
+def split_options(unknown: str, **split: Any) -> Options:
+    """How a dictionary splits text, checked. `split`: values of SPLIT. Raises ConfigError."""
     if unknown not in UNKNOWN:
         raise ConfigError(f'unknown has to be "character", "run" or "carry", not {unknown!r}.')
+    options = Options(continuing_subword_prefix="", pretokenize=False, unknown="character", **split)
+    return (
+        options if options.segmentation == "fewest" else dataclasses.replace(options, unknown_cost=Options.unknown_cost)
+    )
+
+
+def _compile(ids: dict[str, str], unknown: str, split: Options) -> _core.Automaton:
     keys = sorted(ids)
     listed = COLON.join([ids[key] for key in keys])
     if len(listed.encode()) > STRING_LIMIT:
         raise VocabularyError("The ids of the dictionary have 2 GiB of text or more; give shorter ones.")
-    header = json.dumps({"dictionary": VERSION, "unknown": unknown})
+    ways = {name: getattr(split, name) for name in SPLIT}
+    # Those of the splits are there where they are not what is usual.
+    unusual = {name: value for name, value in ways.items() if value != getattr(Options, name)}
+    header = json.dumps({"dictionary": VERSION, "unknown": unknown, **unusual})
     policy = POLICIES[unknown]
-    return _core.compile(keys, range(len(keys)), unknown=policy, metadata=f"{header}\n{listed}", **OPTIONS)
+    return _core.compile(keys, range(len(keys)), unknown=policy, metadata=f"{header}\n{listed}", **ways, **OPTIONS)
 
 
-def _names_of(core: _core.Automaton, name: str) -> Names:
-    """The ids of a compiled dictionary. Raises AutomatonError: the file may come from anywhere."""
+def _description_of(core: _core.Automaton, name: str) -> tuple[Names, Options]:
+    """The ids of a compiled dictionary, and how it splits text. Raises AutomatonError: it may come from anywhere."""
     metadata = core.metadata
     if not metadata.startswith(DICTIONARY_MARK):
         raise AutomatonError(f"{name} is the automaton of a vocabulary, not a dictionary; open it with Automaton.open.")
     header, _, listed = metadata.partition("\n")
     statistics = core.statistics()
     count = statistics["tokens"]
-    try:
-        fields = json.loads(header)
-        known = fields["dictionary"] == VERSION and fields["unknown"] in UNKNOWN and statistics["unk_id"] == count
-    except (ValueError, KeyError, TypeError, RecursionError):
-        known = False
     ids: Any = pa.array([], pa.string())
     if listed:
         parts: Any = pc.split_pattern(pa.array([listed], pa.large_string()), COLON)
         ids = parts.values.cast(pa.string())
-    if not known or len(ids) != count:
+    try:
+        fields = json.loads(header)
+        version, unknown = fields.pop("dictionary"), fields.pop("unknown")
+        split = split_options(unknown, **fields)
+        known = version == VERSION and statistics["unk_id"] == count == len(ids)
+    except (ValueError, KeyError, TypeError, RecursionError, ConfigError):
+        known = False
+    if not known:
         raise AutomatonError(f"{name}: its ids cannot be read, or are of another version; compile it again.")
-    return Names(ids, fields["unknown"])
+    return Names(ids, unknown), split
 
 
 def _reopen(path: str, fingerprint: str, errors: str) -> Dictionary:

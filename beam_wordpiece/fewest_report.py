@@ -9,19 +9,21 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from beam_wordpiece.automaton import Automaton
-from beam_wordpiece.config import FileSettings, add_option_flags, option_values
-from beam_wordpiece.errors import NOT_UTF8, ConfigError, InputError, TextError
-from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
+from beam_wordpiece.checks import is_automaton
+from beam_wordpiece.config import add_option_flags, option_values
+from beam_wordpiece.dictionary import Dictionary, open_tokenizer
+from beam_wordpiece.errors import ConfigError, TextError
+from beam_wordpiece.file_texts import FILES_HELP, read_texts
 from beam_wordpiece.settings import ERRORS
 from beam_wordpiece.show.source import load
 from beam_wordpiece.terminal import table, visible
-from beam_wordpiece.text_source import read_lines
-from beam_wordpiece.tokenizer import Encoding, Tokenizer
+from beam_wordpiece.tokenizer import Encoding, TextEncoder, Tokenizer
 from beam_wordpiece.vocab_types import Vocabulary
 
 FEWEST_EXAMPLES = """\
@@ -53,14 +55,10 @@ class Comparison:
     often each string is split in two ways.
     """
 
-    def __init__(self, vocabulary: Vocabulary, errors: str = "error") -> None:
-        if vocabulary.options.backward:
-            raise ConfigError(
-                "backward=True (--backward true at the shell) is not greedy matching from the left; leave it out to "
-                "compare."
-            )
-        self._words = vocabulary.options.pretokenize
-        self._tokenizers = [_tokenizer(vocabulary, way, errors) for way in ("greedy", "fewest")]
+    def __init__(self, greedy: TextEncoder, fewest: TextEncoder, words: bool) -> None:
+        """`words`: places are words."""
+        self._words = words
+        self._tokenizers = (greedy, fewest)
         self.greedy = self.fewest = self.unknown_greedy = self.unknown_fewest = self.invalid = 0
         self.differences = Counter[Difference]()
 
@@ -107,6 +105,28 @@ class Comparison:
         }
 
 
+def load_comparison(path: str, errors: str, **options: object) -> Comparison:
+    """A comparison by a vocabulary, in whatever file it is, or by a dictionary. Raises what `load` raises."""
+    opened = open_tokenizer(path, errors=errors) if is_automaton(Path(path)) and not options else None
+    if isinstance(opened, Dictionary):
+        _require_forward(opened.split["backward"])
+        ways = (opened.split | {"segmentation": segmentation} for segmentation in ("greedy", "fewest"))
+        one, other = (Dictionary(opened.entries(), unknown=opened.unknown, errors=errors, **way) for way in ways)
+        return Comparison(one, other, False)
+    vocabulary = load(path, **options)
+    _require_forward(vocabulary.options.backward)
+    greedy, fewest = (_tokenizer(vocabulary, way, errors) for way in ("greedy", "fewest"))
+    return Comparison(greedy, fewest, vocabulary.options.pretokenize)
+
+
+def _require_forward(backward: bool) -> None:
+    if backward:
+        raise ConfigError(
+            "backward=True (--backward true at the shell) is not greedy matching from the left; leave it out to "
+            "compare."
+        )
+
+
 def _tokenizer(vocabulary: Vocabulary, segmentation: str, errors: str) -> Tokenizer:
     options = dataclasses.replace(vocabulary.options, segmentation=segmentation)
     automaton = Automaton.compile(dataclasses.replace(vocabulary, options=options))
@@ -118,18 +138,16 @@ def _readable(text: pa.Scalar[Any]) -> str:
 
 
 def _places(encoding: Encoding) -> list[tuple[int | None, str, int, int]]:
-    """Word, token, start and end of each id."""
-    found = zip(encoding.word_ids, encoding.tokens, encoding.offsets, strict=True)
-    return [(word, token, start, end) for word, token, (start, end) in found]
+    """Word, token (of what is unknown in a dictionary, which has none, the id), start and end of each id."""
+    found = zip(encoding.word_ids, encoding.tokens, encoding.ids, encoding.offsets, strict=True)
+    return [(word, token or str(id), start, end) for word, token, id, (start, end) in found]
 
 
 def add_fewest_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "vocabulary", metavar="VOCAB", help="a vocab.txt, tokenizer.json, tokenizer folder or automaton"
+        "vocabulary", metavar="VOCAB", help="a vocab.txt, tokenizer.json, tokenizer folder, automaton or dictionary"
     )
-    command.add_argument(
-        "files", metavar="FILE", nargs="+", help="text: .parquet, or any other with a document a line, also .gz or .zst"
-    )
+    command.add_argument("files", metavar="FILE", nargs="+", help=FILES_HELP)
     command.add_argument("--column", metavar="NAME", default="text", help="the text column of Parquet (default: text)")
     command.add_argument("--examples", metavar="N", type=int, default=20, help="differences to show (default: 20)")
     command.add_argument("--json", action="store_true", help="as JSON, for programs")
@@ -144,50 +162,14 @@ def add_fewest_flags(command: argparse.ArgumentParser) -> None:
 
 def fewest(options: argparse.Namespace) -> None:
     """Run the command."""
-    comparison = Comparison(load(options.vocabulary, **option_values(options)), options.errors)
-    for path in options.files:
-        for first, texts in _texts(path, options.column):
-            try:
-                comparison.add(texts)
-            except TextError as error:
-                raise _in_file(path, first + error.row, error) from error
+    comparison = load_comparison(options.vocabulary, options.errors, **option_values(options))
+    for some in read_texts(options.files, options.column, bar=True):
+        try:
+            comparison.add(some.texts)
+        except TextError as error:
+            raise some.refused(error) from error
     shown = comparison.describe(max(options.examples, 0))
     print(json.dumps(shown, indent=2, ensure_ascii=False) if options.json else "\n".join(_lines(shown)))
-
-
-def _texts(path: str, column: str) -> Iterator[tuple[int, pa.Array[Any]]]:
-    """The texts of a file, some at a time, and the number of the first of them, from 0. Raises InputError, OSError."""
-    first = 0
-    with open(path, "rb") as opened:
-        file = pa.PythonFile(opened)
-        for texts in _of_parquet(file, path, column) if _is_parquet(path) else _of_lines(file, path):
-            yield first, texts
-            first += len(texts)
-
-
-def _is_parquet(path: str) -> bool:
-    return path.lower().endswith(".parquet")
-
-
-def _of_lines(file: pa.NativeFile, path: str) -> Iterator[pa.Array[Any]]:
-    for lines in read_lines(file, path):
-        yield pa.array(lines, pa.large_binary())
-
-
-def _of_parquet(file: pa.NativeFile, path: str, column: str) -> Iterator[pa.Array[Any]]:
-    parquet = open_parquet(file, path)
-    layout = Layout(parquet.schema_arrow, FileSettings(text_column=column, columns=()), path)
-    for blocks in read_blocks(parquet, layout, path):
-        yield from (layout.texts(batch) for batch in blocks)
-
-
-def _in_file(path: str, row: int, error: TextError) -> InputError:
-    """The error of a text of a file. Lines are counted from 1, as editors do, and rows from 0, as Parquet's are."""
-    place = f"row {row}" if _is_parquet(path) else f"line {row + 1}"
-    if error.fault == NOT_UTF8:
-        remedy = "repair it, or give --errors replace to read each bad part as U+FFFD"
-        return InputError(f"{path}: {place} is not UTF-8 text; {remedy}.")
-    return InputError(f"{path}: {place} {error.fault}")
 
 
 def _lines(shown: dict[str, Any]) -> Iterator[str]:

@@ -333,17 +333,23 @@ def apply_rules(rules: Mapping[str, str], text: str) -> list[tuple[str, int, int
     return found
 
 
-def match_dictionary(entries: Iterable[str], text: str) -> list[tuple[str | None, int, int]]:
+def match_dictionary(
+    entries: Iterable[str], text: str, backward: bool = False, unknown_cost: int | None = None
+) -> list[tuple[str | None, int, int]]:
     """What a `Dictionary` is to compute, by trying every end for every start: ids, first characters and ends.
 
-    An entry is `<key>:<id>`, and the first of equal keys wins. The id is None for a character that begins no key.
+    An entry is `<key>:<id>`, and the first of equal keys wins. The id is None for a character that begins no key (with
+    `backward`, ends none). With an `unknown_cost` it is the split into the fewest keys.
     """
     ids = dict(reversed([entry.rsplit(":", 1) for entry in entries]))
+    if unknown_cost is not None:
+        keys = fewest_tokens(ids, text, "", unknown_cost) or []
+    else:
+        keys = backward_max_match(ids, text) if backward else max_match_stretch(ids, text, "")
     found, start = list[tuple[str | None, int, int]](), 0
-    while start < len(text):
-        ends = (end for end in range(len(text), start, -1) if text[start:end] in ids)
-        end = next(ends, start + 1)
-        found.append((ids.get(text[start:end]), start, end))
+    for key in keys:
+        end = start + max(len(key), 1)
+        found.append((ids.get(key), start, end))
         start = end
     return found
 

@@ -9,9 +9,8 @@ import pyarrow.compute as pc
 
 from beam_wordpiece import _core
 from beam_wordpiece.arrow_text import CAPSULES, import_texts
-from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.errors import ConfigError, InputError, TextError
-from beam_wordpiece.tokenizer import REPLACE, SURROGATE, Counts, Encoding, TextEncoder, Tokenizer
+from beam_wordpiece.tokenizer import REPLACE, SURROGATE, Counts, Encoding, TextEncoder
 
 
 class Stream:
@@ -47,8 +46,7 @@ class Stream:
     def __init__(self, tokenizer: TextEncoder, *, offsets: bool = False) -> None:
         if not isinstance(tokenizer, TextEncoder):
             raise TypeError(f"A Stream is made of a Tokenizer or a Dictionary, not of {type(tokenizer).__name__}.")
-        if isinstance(tokenizer, Tokenizer):
-            require_streams(tokenizer.automaton)
+        require_streams(tokenizer)
         self._tokenizer = tokenizer
         self._core = _core.Stream(tokenizer._encoder, offsets=bool(offsets))
 
@@ -165,13 +163,12 @@ class Stream:
         return f"Stream({self._tokenizer!r}, offsets={self.offsets})"
 
 
-def require_streams(automaton: Automaton) -> None:
+def require_streams(tokenizer: TextEncoder) -> None:
     """Raise ConfigError where a document cannot come in pieces."""
-    if automaton.options.is_of_whole:
-        way = "backward=True" if automaton.options.backward else 'segmentation="fewest"'
+    if tokenizer.needs_whole:
         raise ConfigError(
-            f"{way} needs the whole of a word or stretch, so documents cannot come in pieces; give the texts whole, or "
-            'compile with backward=False and segmentation="greedy".'
+            f"{tokenizer.needs_whole} needs the whole of a word or stretch, so documents cannot come in pieces; give "
+            'the texts whole, or compile with backward=False and segmentation="greedy".'
         )
 
 

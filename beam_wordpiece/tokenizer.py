@@ -148,6 +148,11 @@ class TextEncoder:
         """Whether a text with an unknown character is refused."""
         return False
 
+    @property
+    def needs_whole(self) -> str:
+        """See `Options.needs_whole`."""
+        raise NotImplementedError
+
     def is_unknown(self, numbers: Any) -> Any:
         """Which of the numbers, an array of int32, stand for what is unknown: boolean."""
         raise NotImplementedError
@@ -214,6 +219,10 @@ class Tokenizer(TextEncoder):
     @property
     def refuses_unknown(self) -> bool:
         return self._automaton.options.unknown == "error"
+
+    @property
+    def needs_whole(self) -> str:
+        return self._automaton.options.needs_whole
 
     def is_unknown(self, numbers: Any) -> Any:
         unknown: Any = self._automaton.id(self._automaton.options.unk_token)

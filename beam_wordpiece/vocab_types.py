@@ -131,9 +131,11 @@ class Options:
             raise ConfigError(f"The option {name} has to be {what}, not {getattr(self, name)!r}.")
 
     @property
-    def is_of_whole(self) -> bool:
-        """Whether a token is known only when the whole word, or stretch of text, is there."""
-        return self.backward or self.segmentation == "fewest"
+    def needs_whole(self) -> str:
+        """The option because of which tokens are known only when the whole word, or stretch of text, is there, as it is
+        written; empty where there is none.
+        """
+        return "backward=True" if self.backward else 'segmentation="fewest"' if self.segmentation == "fewest" else ""
 
     @property
     def strips_accents(self) -> bool:

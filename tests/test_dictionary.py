@@ -43,11 +43,11 @@ KNOWN = [
 ]
 
 
-def expected(entries: Sequence[str], text: str, unknown: str) -> list[Span]:
-    """The spans, by trying every end for every start."""
+def expected(entries: Sequence[str], text: str, unknown: str, **split: Any) -> list[Span]:
+    """The spans, by trying every end for every start. `split`: keywords of `match_dictionary`."""
     found: list[Span] = []
     in_run = False
-    for id, start, end in match_dictionary(entries, text):
+    for id, start, end in match_dictionary(entries, text, **split):
         if id is None and unknown == "run" and in_run:
             found[-1] = ("[UNK]", found[-1][1], end)
         else:

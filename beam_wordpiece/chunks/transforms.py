@@ -11,7 +11,6 @@ import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple
 from apache_beam.typehints import with_input_types
 
-from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.checks import path_of_automaton
 from beam_wordpiece.chunks.dofn import DEAD_LETTERS, TOKENIZED
 from beam_wordpiece.chunks.elements import Chunk, Piece, TokenizedChunk, TokenizedDocument, split_chunk
@@ -20,6 +19,7 @@ from beam_wordpiece.chunks.groups import TokenizeGroups
 from beam_wordpiece.chunks.settings import ChunkSettings
 from beam_wordpiece.chunks.states import TokenizeStates
 from beam_wordpiece.config import FileSettings
+from beam_wordpiece.dictionary import open_tokenizer
 from beam_wordpiece.errors import AutomatonError, ConfigError
 from beam_wordpiece.stream import require_streams
 from beam_wordpiece.transforms import shown_value
@@ -103,7 +103,7 @@ class TokenizeChunks(beam.PTransform[Any, Any]):
         if os.path.isfile(self._automaton):
             # Elsewhere, and where it cannot be opened, the workers say so.
             with contextlib.suppress(AutomatonError, OSError):
-                require_streams(Automaton.open(self._automaton))
+                require_streams(open_tokenizer(self._automaton))
         self._settings = FileSettings(add_special_tokens=add_special_tokens, errors=errors)
         self._chunks = ChunkSettings(rows, on_gap, max_document_mb, max_early_mb, gap_timeout, end)
         self._stateful = stateful
