@@ -18,6 +18,7 @@ from beam_wordpiece.errors import (
     VocabularyWarning,
     WordPieceError,
 )
+from beam_wordpiece.keyword_stream import KeywordStream
 from beam_wordpiece.normal_form import NormalForm
 from beam_wordpiece.stream import Stream
 from beam_wordpiece.tokenizer import Counts, Encoding, Tokenizer
@@ -40,6 +41,7 @@ __all__ = [
     "Dictionary",
     "Encoding",
     "InputError",
+    "KeywordStream",
     "NormalForm",
     "Options",
     "Stream",

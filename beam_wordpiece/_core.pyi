@@ -3,7 +3,17 @@
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, final, overload
 
-__all__ = ["Automaton", "EncodedColumn", "Encoder", "Encoding", "Keywords", "Stream", "compile", "simd_level"]
+__all__ = [
+    "Automaton",
+    "EncodedColumn",
+    "Encoder",
+    "Encoding",
+    "KeywordStream",
+    "Keywords",
+    "Stream",
+    "compile",
+    "simd_level",
+]
 
 def compile(
     tokens: Sequence[str],
@@ -187,7 +197,9 @@ class Stream:
 class Keywords:
     """Finds the keys of a dictionary in texts. What it needs is made by the first call."""
 
-    def __new__(cls, automaton: Automaton) -> Keywords: ...
+    def __new__(cls, automaton: Automaton, *, strict: bool) -> Keywords:
+        """`strict`: as for an Encoder."""
+
     def find(self, text: str, overlapping: bool) -> tuple[list[int], list[int], list[int]]:
         """First characters, ends (in characters) and numbers of keys: every occurrence, or leftmost and longest.
 
@@ -195,16 +207,41 @@ class Keywords:
         the automaton is no dictionary.
         """
 
-    def find_arrow(self, arrays: Sequence[object], overlapping: bool, strict: bool) -> EncodedColumn:
-        """The same for arrays as those of `Encoder.encode_arrow`: large_list<struct<start, end: int64, id: int32>>."""
+    def find_arrow(self, arrays: Sequence[object], overlapping: bool) -> tuple[EncodedColumn, int]:
+        """The same for arrays as those of `Encoder.encode_arrow`: large_list<struct<start, end: int64, id: int32>>.
+
+        Gives also how many texts are not UTF-8. Raises TextError.
+        """
 
     @property
     def link_bytes(self) -> int:
         """Bytes that finding every occurrence holds beside the automaton; 0 before it was asked for."""
 
 @final
+class KeywordStream:
+    """Keys in a document that comes in pieces; see `beam_wordpiece.KeywordStream`."""
+
+    def __new__(cls, keywords: Keywords, *, overlapping: bool) -> KeywordStream: ...
+    @property
+    def overlapping(self) -> bool: ...
+    @staticmethod
+    def from_bytes(keywords: Keywords, data: bytes) -> KeywordStream:
+        """Raises AutomatonError."""
+
+    def to_bytes(self) -> bytes: ...
+    def feed(self, text: str, ends: bool) -> tuple[list[int], list[int], list[int]]:
+        """What `Keywords.find` gives. Raises what `Stream.feed` raises."""
+
+    def feed_bytes(self, text: bytes, ends: bool) -> tuple[list[int], list[int], list[int]]: ...
+    def feed_arrays(self, arrays: Sequence[object]) -> tuple[list[int], list[int], list[int]]:
+        """Arrays as those of `Encoder.encode_arrow`, of consecutive chunks."""
+
+    def feed_arrow(self, arrays: Sequence[object], ends: bytes) -> EncodedColumn:
+        """The same for one document after the other. `ends`: one byte for each row, not 0 where a document ends."""
+
+@final
 class EncodedColumn:
-    """list<int32> or large_list<int32>, one row per text, as an Arrow array; or what `Keywords.find_arrow` gives."""
+    """list<int32> or large_list<int32>, one row per text, as an Arrow array; or occurrences of keys."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 

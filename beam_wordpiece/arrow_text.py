@@ -148,6 +148,12 @@ def spread(column: pa.Array[Any], rows: pa.Array[Any]) -> pa.Array[Any]:
     return column.take(rows)
 
 
+def text_bytes(texts: pa.Array[Any]) -> int:
+    """Bytes of text in an array of a type that the kernel reads."""
+    lengths: Any = pc.binary_length(texts)  # type: ignore[call-overload]
+    return total(lengths)
+
+
 def total(numbers: pa.Array[Any]) -> int:
     """The sum of an array, in 64 bits; nulls count as 0."""
     result: Any = pc.sum(numbers.cast(pa.int64())).as_py()

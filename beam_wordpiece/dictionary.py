@@ -26,7 +26,7 @@ from beam_wordpiece.dictionary_ids import COLON, STRING_LIMIT, UNKNOWN, Names, T
 from beam_wordpiece.errors import AutomatonError, ConfigError, TextError, VocabularyError
 from beam_wordpiece.files import write_whole
 from beam_wordpiece.sizes import describe_size
-from beam_wordpiece.tokenizer import Encoding, TextEncoder, Tokenizer, in_row, is_large
+from beam_wordpiece.tokenizer import Counts, Encoding, TextEncoder, Tokenizer, in_row, is_large
 from beam_wordpiece.vocab_types import Options
 
 VERSION = 1
@@ -138,7 +138,7 @@ class Dictionary(TextEncoder):
     def _start(self, core: _core.Automaton, path: str | None, errors: str) -> None:
         super().__init__(core, False, errors)
         self._core = core
-        self._keywords = _core.Keywords(core)
+        self._keywords = _core.Keywords(core, strict=errors == "error")
         self._path = path
         self._names, self._split = _description_of(core, path or "The dictionary")
 
@@ -203,53 +203,67 @@ class Dictionary(TextEncoder):
         ids: list[str] = self._names.of(encoding.ids)
         return [(id, start, end) for id, (start, end) in zip(ids, encoding.offsets, strict=True)]
 
+    @property
+    def _finder(self) -> _core.Keywords:
+        """What finds keys. Raises ConfigError with `backward`, as the keys are then stored from their end."""
+        if self._split.backward:
+            raise ConfigError(
+                "A dictionary with backward=True finds no keywords: it can only read from the end; make another one of "
+                "its entries() without backward=True."
+            )
+        return self._keywords
+
     def find_all(self, text: str) -> list[tuple[int, int, str]]:
         """Every occurrence of every key, overlapping ones too: its first character, the end of its last, and the id.
 
         By their ends, and those with the same end by their starts. Places are code points. By the algorithm of Aho and
         Corasick ("Efficient string matching", 1975), linear in the text and what is found. Its links are made by the
-        first call; they hold 8 bytes for each unit of the trie (`describe` counts these; the file has 16 for each),
-        whatever the keys are, and three times that while they are made. What is found may be much more than the text:
+        first call; they hold 12 bytes for each unit of the trie (`describe` counts these; the file has 16 for each),
+        whatever the keys are, and 16 more while they are made. What is found may be much more than the text:
         for each character an occurrence of every length that keys have.
 
-        Raises TypeError where it is not a str, TextError as `tokenize` does.
+        Raises TypeError where it is not a str, TextError as `tokenize` does, ConfigError where the dictionary was made
+        with backward=True.
         """
         return self._found(text, True)
 
     def find(self, text: str) -> list[tuple[int, int, str]]:
         """The leftmost key in a text, of those that begin there the longest, and so on from its end: nothing overlaps.
 
-        The same as `find_all` otherwise, but linear in the text alone, and without links of its own: these are the keys
-        that `tokenize_spans` gives, without what is unknown.
+        The same as `find_all` otherwise, but linear in the text alone, and without links of its own. With the usual
+        split these are the keys that `tokenize_spans` gives, without what is unknown.
         """
         return self._found(text, False)
 
     def _found(self, text: str, overlapping: bool) -> list[tuple[int, int, str]]:
+        keywords = self._finder
         try:
-            starts, ends, numbers = self._keywords.find(text, overlapping)
+            found = keywords.find(text, overlapping)
         except (UnicodeEncodeError, TypeError) as error:
-            starts, ends, numbers = self._keywords.find(self._repaired(text, error), overlapping)
-        return list(zip(starts, ends, self._names.of(numbers), strict=True))
+            found = keywords.find(self._repaired(text, error), overlapping)
+        return self._names.occurrences(*found)
 
     def find_arrow(self, array: Any, overlapping: bool = False) -> pa.Array[Any]:
         """What `find`, or with `overlapping` what `find_all` gives, for each text of an Arrow array, without the GIL.
 
         `array`: as for `encode_arrow`. Gives list<struct<start: int64, end: int64, id: string>>, null for a null text:
         large_list where there are 2**31 occurrences or more, large_string where their ids take 2 GiB or more. Raises
-        what `encode_arrow` raises.
+        what `encode_arrow` raises, and ConfigError as `find_all` does.
         """
+        return self.find_arrow_counted(array, overlapping)[0]
+
+    def find_arrow_counted(self, array: Any, overlapping: bool = False) -> tuple[pa.Array[Any], Counts]:
+        """The same, with what was counted on the way; `Counts.tokens` are the occurrences."""
         texts = arrow_text.Texts(arrow_text.import_texts(array).of_rows())
         try:
-            found: Any = self._keywords.find_arrow(texts.arrays, overlapping, self._errors == "error")
+            found: Any
+            found, invalid = self._finder.find_arrow(texts.arrays, overlapping)
         except TextError as error:
             raise in_row(texts, error) from error
         column: Any = pa.array(found)
-        starts, ends, numbers = column.values.flatten()
-        named = pa.StructArray.from_arrays([starts, ends, self.name_values(numbers)], names=["start", "end", "id"])
-        offsets, mask = column.offsets, column.is_null() if column.null_count else None
-        if len(named) > arrow_text.LIST_LIMIT:
-            return pa.LargeListArray.from_arrays(offsets, named, mask=mask)
-        return pa.ListArray.from_arrays(offsets.cast(pa.int32()), named, mask=mask)
+        size = sum(map(arrow_text.text_bytes, texts.arrays))
+        counts = Counts(len(column), column.null_count, size, len(column.values), invalid=invalid)
+        return self._names.occurrence_lists(column), counts
 
     def encode(self, text: str) -> Encoding:
         """The same as a Tokenizer gives it, but that its `ids` are strings: with `offsets`, and in `tokens` the keys.

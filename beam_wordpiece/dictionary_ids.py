@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beam_wordpiece.arrow_text import LIST_LIMIT
 from beam_wordpiece.errors import InputError
 
 UNKNOWN_ID = "[UNK]"
@@ -21,6 +22,8 @@ COLON = ":"
 UNKNOWN = ("character", "run", "carry")
 # Offsets of an Arrow string array are signed 32-bit numbers.
 STRING_LIMIT = (1 << 31) - 1
+# An occurrence of a key in Arrow.
+OCCURRENCE: pa.DataType = pa.struct([("start", pa.int64()), ("end", pa.int64()), ("id", pa.string())])
 # Bytes of the id of a character that is carried, at most.
 CARRIED_BYTES = len(UNKNOWN_ID + COLON) + 4
 
@@ -56,6 +59,22 @@ class Names:
         names = self._array if self._fit(places) else self._array.cast(pa.large_string())
         found: Any = names.take(places)
         return self._with_characters(found, numbers) if carries else found
+
+    def occurrences(self, starts: list[int], ends: list[int], numbers: list[int]) -> list[tuple[int, int, str]]:
+        """Occurrences of keys as the kernel gives them, with their ids."""
+        return list(zip(starts, ends, self.of(numbers), strict=True))
+
+    def occurrence_lists(self, found: Any) -> Any:
+        """The same in Arrow: list<struct<start: int64, end: int64, id: string>>, a row for each of the kernel's.
+
+        It is large_list where there are 2**31 occurrences or more, large_string where their ids take 2 GiB or more.
+        """
+        starts, ends, numbers = found.values.flatten()
+        named = pa.StructArray.from_arrays([starts, ends, self.array(numbers)], names=["start", "end", "id"])
+        offsets, mask = found.offsets, found.is_null() if found.null_count else None
+        if len(named) > LIST_LIMIT:
+            return pa.LargeListArray.from_arrays(offsets, named, mask=mask)
+        return pa.ListArray.from_arrays(offsets.cast(pa.int32()), named, mask=mask)
 
     def _with_characters(self, found: Any, numbers: Any) -> Any:
         unknown = self.is_unknown(numbers)

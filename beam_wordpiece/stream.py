@@ -13,7 +13,51 @@ from beam_wordpiece.errors import ConfigError, InputError, TextError
 from beam_wordpiece.tokenizer import REPLACE, SURROGATE, Counts, Encoding, TextEncoder
 
 
-class Stream:
+class ChunkFeeder:
+    """What streams share: chunks of every kind, which it hands to `_core`, a stream of the kernel."""
+
+    def __init__(self, core: Any, errors: str) -> None:
+        self._core = core
+        self._errors = errors
+
+    def _feed(self, chunk: Any) -> Any:
+        """What the kernel gives for a chunk. Raises what `Stream.feed` raises."""
+        if isinstance(chunk, str):
+            return self._feed_str(chunk)
+        if isinstance(chunk, (bytes, bytearray, memoryview)):
+            return self._core.feed_bytes(bytes(chunk), False)
+        if isinstance(chunk, pa.Scalar):
+            # Not by way of a str, which text that is not UTF-8 cannot be.
+            chunk = pa.array([chunk], chunk.type)
+        if isinstance(chunk, (pa.Array, pa.ChunkedArray)) or any(hasattr(chunk, name) for name in CAPSULES):
+            return self._core.feed_arrays(import_texts(chunk).of_rows())
+        raise TypeError(
+            f"A chunk has to be str, bytes, or an Arrow scalar or array of text, not {type(chunk).__name__}."
+        )
+
+    def _feed_str(self, chunk: str) -> Any:
+        try:
+            return self._core.feed(chunk, False)
+        except UnicodeEncodeError as error:
+            if self._errors == "error":
+                raise TextError(
+                    f"The chunk has a lone surrogate at character {error.start}; repair it, or give {REPLACE}.", 0
+                ) from error
+            return self._core.feed(SURROGATE.sub("\ufffd", chunk), False)
+
+    def _finish(self) -> Any:
+        return self._core.feed_bytes(b"", True)
+
+    def _feed_rows(self, chunks: Any, ends: Any) -> Any:
+        """What the kernel gives for rows of chunks. Raises what `Stream.feed_arrow` raises."""
+        if not isinstance(ends, (pa.Array, pa.ChunkedArray)) or ends.type != pa.bool_() or ends.null_count:
+            raise InputError("The ends have to be an Arrow array of booleans without nulls.")
+        flags: Any = pc.cast(ends, pa.uint8())
+        parts = flags.chunks if isinstance(flags, pa.ChunkedArray) else [flags]
+        return self._core.feed_arrow(import_texts(chunks).of_rows(), b"".join(map(_bytes, parts)))
+
+
+class Stream(ChunkFeeder):
     """Encodes a document that comes in pieces (chunks), wherever it is cut.
 
     All that is fed and finished, one after the other, is the encoding of the whole document, for any cut: inside a
@@ -48,7 +92,7 @@ class Stream:
             raise TypeError(f"A Stream is made of a Tokenizer or a Dictionary, not of {type(tokenizer).__name__}.")
         require_streams(tokenizer)
         self._tokenizer = tokenizer
-        self._core = _core.Stream(tokenizer._encoder, offsets=bool(offsets))
+        super().__init__(_core.Stream(tokenizer._encoder, offsets=bool(offsets)), tokenizer.errors)
 
     @property
     def tokenizer(self) -> TextEncoder:
@@ -56,7 +100,8 @@ class Stream:
 
     @property
     def offsets(self) -> bool:
-        return self._core.offsets
+        offsets: bool = self._core.offsets
+        return offsets
 
     def feed(self, chunk: Any) -> Encoding:
         """Add a chunk and get what is decided now; it may be nothing.
@@ -70,36 +115,12 @@ class Stream:
         """
         return self._tokenizer.name_encoding(self._feed(chunk), self.offsets)
 
-    def _feed(self, chunk: Any) -> Encoding:
-        if isinstance(chunk, str):
-            return self._feed_str(chunk)
-        if isinstance(chunk, (bytes, bytearray, memoryview)):
-            return self._core.feed_bytes(bytes(chunk), False)
-        if isinstance(chunk, pa.Scalar):
-            # Not by way of a str, which text that is not UTF-8 cannot be.
-            chunk = pa.array([chunk], chunk.type)
-        if isinstance(chunk, (pa.Array, pa.ChunkedArray)) or any(hasattr(chunk, name) for name in CAPSULES):
-            return self._core.feed_arrays(import_texts(chunk).of_rows())
-        raise TypeError(
-            f"A chunk has to be str, bytes, or an Arrow scalar or array of text, not {type(chunk).__name__}."
-        )
-
-    def _feed_str(self, chunk: str) -> Encoding:
-        try:
-            return self._core.feed(chunk, False)
-        except UnicodeEncodeError as error:
-            if self._tokenizer.errors == "error":
-                raise TextError(
-                    f"The chunk has a lone surrogate at character {error.start}; repair it, or give {REPLACE}.", 0
-                ) from error
-            return self._core.feed(SURROGATE.sub("\ufffd", chunk), False)
-
     def finish(self) -> Encoding:
         """End the document and get the rest. The next chunk begins another one.
 
         Raises TextError with errors="error" where the document ends within a character.
         """
-        return self._tokenizer.name_encoding(self._core.feed_bytes(b"", True), self.offsets)
+        return self._tokenizer.name_encoding(self._finish(), self.offsets)
 
     def feed_arrow(self, chunks: Any, ends: Any) -> pa.RecordBatch:
         """Add rows of chunks, of one document after the other, in one call.
@@ -125,12 +146,7 @@ class Stream:
 
     def feed_numbers(self, chunks: Any, ends: Any) -> tuple[Any, Counts]:
         """The same as the kernel's numbers, for those who keep them; the tokenizer has a `name` for these."""
-        if not isinstance(ends, (pa.Array, pa.ChunkedArray)) or ends.type != pa.bool_() or ends.null_count:
-            raise InputError("The ends have to be an Arrow array of booleans without nulls.")
-        flags: Any = pc.cast(ends, pa.uint8())
-        parts = flags.chunks if isinstance(flags, pa.ChunkedArray) else [flags]
-        encoded: Any
-        encoded, counts = self._core.feed_arrow(import_texts(chunks).of_rows(), b"".join(map(_bytes, parts)))
+        encoded, counts = self._feed_rows(chunks, ends)
         column: Any = pa.array(encoded)
         return column, Counts(**counts)
 
@@ -141,7 +157,8 @@ class Stream:
         It may be stored, and taken up again by another process, on another machine, at another level of vector
         instructions.
         """
-        return self._core.to_bytes()
+        state: bytes = self._core.to_bytes()
+        return state
 
     @classmethod
     def from_bytes(cls, tokenizer: TextEncoder, state: bytes | bytearray | memoryview) -> Stream:
@@ -150,10 +167,8 @@ class Stream:
         Raises TypeError where the state is not bytes; AutomatonError where it is damaged, of another version, or of an
         automaton that tokenizes otherwise; ConfigError where the other tokenizer had another `add_special_tokens`.
         """
-        if not isinstance(state, (bytes, bytearray, memoryview)):
-            raise TypeError(f"The state has to be the bytes that to_bytes gave, not {type(state).__name__}.")
         stream = cls(tokenizer)
-        stream._core = _core.Stream.from_bytes(tokenizer._encoder, bytes(state))
+        stream._core = _core.Stream.from_bytes(tokenizer._encoder, state_bytes(state))
         return stream
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -161,6 +176,13 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"Stream({self._tokenizer!r}, offsets={self.offsets})"
+
+
+def state_bytes(state: object) -> bytes:
+    """The state of a stream. Raises TypeError for what is none."""
+    if not isinstance(state, (bytes, bytearray, memoryview)):
+        raise TypeError(f"The state has to be the bytes that to_bytes gave, not {type(state).__name__}.")
+    return bytes(state)
 
 
 def require_streams(tokenizer: TextEncoder) -> None:

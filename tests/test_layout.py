@@ -19,7 +19,7 @@ LAYERS: list[set[str]] = [
     {"automaton"},
     {"tokenizer"},
     {"dictionary_ids", "dictionary_entries"},
-    {"dictionary", "stream"},
+    {"dictionary", "stream", "keyword_stream"},
     {"show.split", "show.subject", "show.source"},
     {"show.matching", "show.trace", "show.trie", "show.draw", "show.commands"},
     {"parquet", "parquet_writer", "documents", "parquet_source", "text_source", "sources"},
@@ -31,7 +31,7 @@ LAYERS: list[set[str]] = [
 ]
 # In plain Python, for reading: it takes nothing from the rest.
 APART = {"reference"}
-MAY_IMPORT_CORE = {"automaton", "tokenizer", "dictionary", "stream"}
+MAY_IMPORT_CORE = {"automaton", "tokenizer", "dictionary", "stream", "keyword_stream"}
 MAY_IMPORT_BEAM = {"storage", "io", "transforms", "chunks.dofn", "chunks.states", "chunks.transforms", "cli"}
 
 PACKAGE = ROOT / "beam_wordpiece"

@@ -16,7 +16,7 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods, PyTuple};
 use std::ffi::CStr;
 use std::sync::Arc;
 use wordpiece::encoder::Encoded;
-use wordpiece::keywords::Occurrences;
+use wordpiece::occurrences::Occurrences;
 
 const ARRAY: &CStr = c_str!("arrow_array");
 const SCHEMA: &CStr = c_str!("arrow_schema");

@@ -13,7 +13,7 @@ mod stream;
 use arrow::{EncodedColumn, Texts};
 use encoding::Encoding;
 use idle::{Buffers, Idle};
-use keywords::Keywords;
+use keywords::{KeywordStream, Keywords};
 use pool::Pool;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -315,5 +315,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Encoding>()?;
     module.add_class::<Stream>()?;
     module.add_class::<Keywords>()?;
+    module.add_class::<KeywordStream>()?;
     module.add_class::<EncodedColumn>()
 }

@@ -63,15 +63,30 @@ impl Stream {
     }
 }
 
+/// There is an end for each chunk.
+pub fn require_ends(py: Python<'_>, texts: &Texts, ends: &[u8]) -> PyResult<()> {
+    if ends.len() == texts.rows() {
+        return Ok(());
+    }
+    let message = format!("there are {} chunks, and {} ends", texts.rows(), ends.len());
+    Err(exception(py, "InputError", (message,)))
+}
+
+/// Chunks of one document after the other. `ends`: one byte for each of them, not 0 where a document ends.
+pub fn parts_of<'t>(texts: &'t Texts, ends: &'t [u8]) -> impl Iterator<Item = Part<'t>> + Clone {
+    texts.iter().zip(ends).map(|(text, &ends)| Part { text, ends: ends != 0 })
+}
+
 /// What was fed when text was refused.
-enum Fed {
+#[derive(Clone, Copy)]
+pub enum Fed {
     Rows,
     Chunk,
     End,
 }
 
 /// Text that is not UTF-8 is named by its place in the document, which may have begun long before the row.
-fn stream_error(py: Python<'_>, error: Error, fed: Fed) -> PyErr {
+pub fn stream_error(py: Python<'_>, error: Error, fed: Fed) -> PyErr {
     match error {
         Error::InvalidText { row, position } => {
             let what = match fed {
@@ -145,16 +160,12 @@ impl Stream {
         ends: &[u8],
     ) -> PyResult<(EncodedColumn, Bound<'py, PyDict>)> {
         let texts = guard(|| Texts::import(&arrays))??;
-        if ends.len() != texts.rows() {
-            let message = format!("there are {} chunks, and {} ends", texts.rows(), ends.len());
-            return Err(exception(py, "InputError", (message,)));
-        }
+        require_ends(py, &texts, ends)?;
         let encoder = self.encoder.clone_ref(py);
         let encoder = encoder.get();
         let encoded = run(py, || {
             let mut out = Encoded { ids: encoder.pool.take(texts.bytes() / 2), ..Encoded::default() };
-            let parts = texts.iter().zip(ends).map(|(text, &ends)| Part { text, ends: ends != 0 });
-            self.parts(encoder, parts, &mut out).map(|()| out)
+            self.parts(encoder, parts_of(&texts, ends), &mut out).map(|()| out)
         })?;
         let out = encoded.map_err(|error| stream_error(py, error, Fed::Rows))?;
         let documents = ends.iter().filter(|&&ends| ends != 0).count();

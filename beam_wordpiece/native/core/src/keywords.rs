@@ -1,8 +1,8 @@
-//! Keys as keywords: where each of them stands in a text, by the trie of a dictionary.
+//! Keys as keywords: what the trie of a dictionary needs beside it so that all places of keys are found in texts.
 //!
 //! Every occurrence, by the algorithm of Aho and Corasick ("Efficient string matching", 1975): the trie gets failure
 //! links of another kind, to the longest proper suffix that is a node too, and from there on to suffixes that are keys.
-//! So the time is linear in the text and what is found, and the links are eight bytes a unit of the trie whatever the
+//! So the time is linear in the text and what is found, and the links are twelve bytes a unit of the trie whatever the
 //! keys are: occurrences are not listed at each node, which takes quadratic memory for a, aa, aaa, ….
 //!
 //! Leftmost and longest, without overlaps: that is what greedy matching gives, if its unknown characters are left out. So
@@ -11,6 +11,7 @@
 use crate::automaton::{Automaton, Tables};
 use crate::double_array::{Packed, ROOT_UNIT, Unit};
 use crate::error::Error;
+use crate::occurrences::{Occurrences, Place};
 use crate::options::Unknown;
 use crate::trie::NONE;
 use crate::walk::pop;
@@ -25,27 +26,8 @@ struct Link {
     suffix: u32,
     /// Unit of the longest proper suffix that is a key, or NO_NODE.
     key: u32,
-}
-
-/// Where keys stand: places are characters (code points) of their text.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Occurrences {
-    /// The first character of each.
-    pub starts: Vec<i64>,
-    /// The end of its last.
-    pub ends: Vec<i64>,
-    /// Number of the key.
-    pub keys: Vec<u32>,
-    /// How many there are up to the end of each row.
-    pub rows: Vec<usize>,
-}
-
-impl Occurrences {
-    fn push(&mut self, start: i64, end: i64, key: u32) {
-        self.starts.push(start);
-        self.ends.push(end);
-        self.keys.push(key);
-    }
+    /// Characters of its string.
+    depth: u32,
 }
 
 /// Characters of each key: all that leftmost and longest needs beside the trie.
@@ -56,12 +38,16 @@ impl Lengths {
     /// Of an automaton whose tokens are the keys of a dictionary, with ids from 0.
     pub fn of(automaton: &Automaton) -> Result<Lengths, Error> {
         let (tables, tokens) = (automaton.tables(), automaton.tokens());
-        let greedy = tables.parameters.matching().is_some_and(|matching| {
-            !matching.is_of_whole() && !matches!(matching.unknown, Unknown::Word | Unknown::Error)
-        });
+        // Whatever the split is, keys are below the root as they are read; but from the end they are not.
+        let forward = tables
+            .parameters
+            .matching()
+            .is_some_and(|matching| !matching.backward && !matches!(matching.unknown, Unknown::Word | Unknown::Error));
         let one_root = tables.parameters.suffix_root == ROOT_UNIT && tables.parameters.split_hangul == 0;
-        if !greedy || !one_root || tables.units.is_empty() || !tokens.ids.iter().copied().eq(0..tokens.len() as u32) {
-            return Err(Error::Automaton("only keys of a dictionary are found in texts; compile one".into()));
+        if !forward || !one_root || tables.units.is_empty() || !tokens.ids.iter().copied().eq(0..tokens.len() as u32) {
+            return Err(Error::Automaton(
+                "only keys of a dictionary without backward=True are found in texts; compile one".into(),
+            ));
         }
         let characters = |range: &[u32]| {
             let key = &tokens.bytes[range[0] as usize..range[1] as usize];
@@ -88,20 +74,23 @@ impl Links {
     pub fn build(automaton: &Automaton, lengths: &Lengths) -> Links {
         let trie = Keyed { tables: &automaton.tables(), lengths };
         let units = trie.tables.units;
-        let mut links = vec![Link { suffix: ROOT_UNIT, key: NO_NODE }; units.len()];
+        let mut links = vec![Link { suffix: ROOT_UNIT, key: NO_NODE, depth: 0 }; units.len()];
         let family = Family::of(units);
         let mut order = vec![ROOT_UNIT];
         let mut next = 0;
         while let Some(&parent) = order.get(next) {
             next += 1;
             let mut child = family.first[parent as usize];
+            let depth = links[parent as usize].depth + 1;
             while child != NO_NODE {
+                let mut link = Link { suffix: ROOT_UNIT, key: NO_NODE, depth };
                 if parent != ROOT_UNIT {
                     let code = units[parent as usize].base ^ child;
                     let suffix = trie.step(&links, links[parent as usize].suffix, code);
                     let key = if trie.key(suffix).is_some() { suffix } else { links[suffix as usize].key };
-                    links[child as usize] = Link { suffix, key };
+                    link = Link { suffix, key, ..link };
                 }
+                links[child as usize] = link;
                 order.push(child);
                 child = family.next[child as usize];
             }
@@ -139,9 +128,10 @@ impl Family {
 }
 
 /// The trie with the keys that its nodes are.
-struct Keyed<'a> {
-    tables: &'a Tables<'a>,
-    lengths: &'a Lengths,
+#[derive(Clone, Copy)]
+pub(crate) struct Keyed<'a> {
+    pub tables: &'a Tables<'a>,
+    pub lengths: &'a Lengths,
 }
 
 impl Keyed<'_> {
@@ -150,6 +140,11 @@ impl Keyed<'_> {
         let units = self.tables.units;
         let (base, child) = (units[node as usize].base, units[node as usize].base ^ code);
         (units[child as usize].check == base).then_some(child)
+    }
+
+    /// The node that a string spells.
+    pub fn node(&self, string: &str) -> Option<u32> {
+        string.chars().try_fold(ROOT_UNIT, |node, c| self.child(node, self.tables.codes.code(c.into())))
     }
 
     /// The longest suffix of the string of a node that goes on with this code, and that child; the root where none does.
@@ -173,24 +168,39 @@ impl Keyed<'_> {
         whole.then_some(pops.value())
     }
 
-    fn every(&self, links: &[Link], text: impl Iterator<Item = char>, out: &mut Occurrences) {
-        let mut node = ROOT_UNIT;
-        for (end, c) in (1..).zip(text) {
+    /// Read on from a place, and add every occurrence that ends in what is read.
+    pub fn every(&self, links: &Links, place: &mut Place, text: &str, out: &mut Occurrences) {
+        let Links(links) = links;
+        let (mut node, mut end) = (place.node, place.read);
+        for c in text.chars() {
             node = self.step(links, node, self.tables.codes.code(c.into()));
+            end += 1;
             let mut suffix = node;
             while suffix != NO_NODE {
+                let link = links[suffix as usize];
                 if let Some(key) = self.key(suffix) {
-                    out.push(end - self.lengths.characters(key), end, key);
+                    out.push(end - i64::from(link.depth), end, key);
                 }
-                suffix = links[suffix as usize].key;
+                suffix = link.key;
             }
         }
+        *place = Place { node, start: end - i64::from(links[node as usize].depth), read: end };
     }
 
-    fn leftmost_longest(&self, text: impl Iterator<Item = char>, popped: &mut Vec<u32>, out: &mut Occurrences) {
-        let (mut node, mut start) = (ROOT_UNIT, 0);
-        for c in text {
+    /// Read on from a place, and add what is decided of the leftmost and longest occurrences: those that no key can make
+    /// longer that may follow. `ends`: nothing follows. `popped`: a buffer.
+    pub fn leftmost_longest(
+        &self,
+        place: &mut Place,
+        text: &str,
+        ends: bool,
+        popped: &mut Vec<u32>,
+        out: &mut Occurrences,
+    ) {
+        let Place { mut node, mut start, mut read } = *place;
+        for c in text.chars() {
             let code = self.tables.codes.code(c.into());
+            read += 1;
             loop {
                 if let Some(child) = self.child(node, code) {
                     node = child;
@@ -203,9 +213,11 @@ impl Keyed<'_> {
                 node = self.fail(node, &mut start, popped, out);
             }
         }
-        while node != ROOT_UNIT {
+        let has_children = |node: u32| self.tables.units[node as usize].base != 0;
+        while node != ROOT_UNIT && (ends || !has_children(node)) {
             node = self.fail(node, &mut start, popped, out);
         }
+        *place = Place { node, start, read };
     }
 
     /// Let the failure pops of a node go, which begin here; gives the node of the rest.
@@ -223,33 +235,4 @@ impl Keyed<'_> {
         }
         unit.failure
     }
-}
-
-/// Find keys in texts, a row for each; in None there are none. `strict`: invalid UTF-8 is an error; otherwise each invalid
-/// part is read as one U+FFFD. `links`: where every occurrence is wanted; without them the leftmost and longest are found.
-pub fn find<'t>(
-    automaton: &Automaton,
-    lengths: &Lengths,
-    links: Option<&Links>,
-    texts: impl Iterator<Item = Option<&'t [u8]>>,
-    strict: bool,
-) -> Result<Occurrences, Error> {
-    let trie = Keyed { tables: &automaton.tables(), lengths };
-    let (mut out, mut popped) = (Occurrences::default(), Vec::new());
-    for (row, text) in texts.enumerate() {
-        let text = text.unwrap_or_default();
-        if let (true, Err(fault)) = (strict, std::str::from_utf8(text)) {
-            return Err(Error::InvalidText { row, position: fault.valid_up_to() });
-        }
-        let characters = text.utf8_chunks().flat_map(|chunk| {
-            let invalid = (!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
-            chunk.valid().chars().chain(invalid)
-        });
-        match links {
-            Some(links) => trie.every(&links.0, characters, &mut out),
-            None => trie.leftmost_longest(characters, &mut popped, &mut out),
-        }
-        out.rows.push(out.keys.len());
-    }
-    Ok(out)
 }

@@ -15,7 +15,7 @@
 //!   last three, with `unknown`, and `whole` and `fewest` for what needs the end first
 //! - what goes in and comes out: `rows`; what is carried from one part of a document to the next: `document`, as bytes
 //!   `state`; where in the text ids stand: `origins`, `align`, `offsets`
-//! - where the keys of a dictionary stand in a text: `keywords`
+//! - where the keys of a dictionary stand in a text: `keywords`, `occurrences`
 //! - levels of vector instructions: `simd`
 
 pub mod added;
@@ -43,6 +43,7 @@ pub mod matching;
 pub mod merge;
 pub mod mixed;
 pub mod normalizer;
+pub mod occurrences;
 pub mod offsets;
 pub mod options;
 pub mod origins;

@@ -23,7 +23,7 @@ const CHECKSUM: usize = 8;
 const RUN: usize = 4;
 
 /// Writes fields, or reads them into their places: one list of them serves both.
-trait Fields {
+pub(crate) trait Fields {
     fn number(&mut self, number: &mut u64) -> Result<(), String>;
 
     fn bytes(&mut self, bytes: &mut Vec<u8>) -> Result<(), String>;
@@ -104,7 +104,7 @@ trait Fields {
     }
 }
 
-struct Writer(Vec<u8>);
+pub(crate) struct Writer(Vec<u8>);
 
 impl Fields for Writer {
     fn number(&mut self, number: &mut u64) -> Result<(), String> {
@@ -124,7 +124,7 @@ impl Fields for Writer {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl Fields for Reader<'_> {
     fn number(&mut self, number: &mut u64) -> Result<(), String> {
@@ -227,35 +227,63 @@ fn origins(of: &mut impl Fields, origins: &mut Origins, word: &[u8], window: &[u
 
 /// The state of the open document. `options`: flags of the caller, which come back with it.
 pub fn to_bytes(automaton: &Automaton, mut options: u64, document: &Document) -> Vec<u8> {
-    let mut writer = Writer([&MAGIC[..], &automaton.fingerprint()].concat());
     // What comes of a state that was forged may be none that a document has. It is written as far as it is one, and then
     // refused when it is read.
-    let _ = fields(&mut writer, &mut options, &mut document.clone());
-    let checksum = xxh3_64(&writer.0);
-    writer.0.extend_from_slice(&checksum.to_le_bytes());
-    writer.0
+    seal(MAGIC, automaton, |writer| _ = fields(writer, &mut options, &mut document.clone()))
 }
 
 /// The document that had this state, and the flags of the caller. It is an error where the state is of another automaton,
 /// of another version, or damaged.
 pub fn from_bytes(automaton: &Automaton, bytes: &[u8]) -> Result<(Document, u64), Error> {
-    read(automaton, bytes).map_err(|fault| Error::Automaton(format!("the state of the stream cannot be used: {fault}")))
+    unseal(MAGIC, automaton, bytes, |reader| {
+        let (mut document, mut options) = (Document::default(), 0);
+        fields(reader, &mut options, &mut document)?;
+        if !automaton.tables().parameters.has_stretches() && document.stretch != Stretch::default() {
+            // Nothing else would end the stretch, in this document or another.
+            return Err("it is of text that is not split into words".into());
+        }
+        Ok((document, options))
+    })
 }
 
-fn read(automaton: &Automaton, bytes: &[u8]) -> Result<(Document, u64), String> {
-    let rest = bytes.strip_prefix(&MAGIC[..3]).ok_or("it is no state of a stream")?;
+/// A state with what stands around its content: `magic` says of what it is, the last byte being the version.
+pub(crate) fn seal(magic: &[u8; 4], automaton: &Automaton, write: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut writer = Writer([&magic[..], &automaton.fingerprint()].concat());
+    write(&mut writer);
+    let checksum = xxh3_64(&writer.0);
+    writer.0.extend_from_slice(&checksum.to_le_bytes());
+    writer.0
+}
+
+/// What was sealed. It is an error where the state is of another automaton, of another version, or damaged.
+pub(crate) fn unseal<T>(
+    magic: &[u8; 4],
+    automaton: &Automaton,
+    bytes: &[u8],
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T, String>,
+) -> Result<T, Error> {
+    let content = || {
+        let mut reader = Reader(content_of(magic, automaton, bytes)?);
+        let found = read(&mut reader)?;
+        reader.0.is_empty().then_some(found).ok_or_else(|| "something stands behind its end".into())
+    };
+    content().map_err(|fault: String| Error::Automaton(format!("the state of the stream cannot be used: {fault}")))
+}
+
+fn content_of<'b>(magic: &[u8; 4], automaton: &Automaton, bytes: &'b [u8]) -> Result<&'b [u8], String> {
+    let rest = bytes.strip_prefix(&magic[..3]).ok_or("it is no state of a stream")?;
     let (&version, _) = rest.split_first().ok_or("it is cut off")?;
-    if version != MAGIC[3] {
+    if version != magic[3] {
         return Err(format!(
             "it has version {version}, and this is version {}; use the package it was made with",
-            MAGIC[3]
+            magic[3]
         ));
     }
     let (content, checksum) = bytes.split_last_chunk::<CHECKSUM>().ok_or("it is cut off")?;
     if xxh3_64(content).to_le_bytes() != *checksum {
         return Err("it is damaged or cut off".into());
     }
-    let content = content.get(MAGIC.len()..).ok_or("it is cut off")?;
+    let content = content.get(magic.len()..).ok_or("it is cut off")?;
     let (fingerprint, content) = content.split_first_chunk::<FINGERPRINT>().ok_or("it is cut off")?;
     if *fingerprint != automaton.fingerprint() {
         let hex = |bytes: [u8; FINGERPRINT]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -264,12 +292,5 @@ fn read(automaton: &Automaton, bytes: &[u8]) -> Result<(Document, u64), String> 
             "it is of the automaton with the fingerprint {its}, and this one has {this}; open that one"
         ));
     }
-    let (mut document, mut options) = (Document::default(), 0);
-    let mut reader = Reader(content);
-    fields(&mut reader, &mut options, &mut document)?;
-    if !automaton.tables().parameters.has_stretches() && document.stretch != Stretch::default() {
-        // Nothing else would end the stretch, in this document or another.
-        return Err("it is of text that is not split into words".into());
-    }
-    reader.0.is_empty().then_some((document, options)).ok_or_else(|| "something stands behind its end".into())
+    Ok(content)
 }

@@ -1,4 +1,4 @@
-//! Keys in texts: every occurrence, and the leftmost and longest, against trying all places.
+//! Keys in texts: every occurrence, and the leftmost and longest, against trying all places; whole texts and parts.
 
 // Other tests use the rest of it.
 #[allow(dead_code)]
@@ -7,8 +7,10 @@ mod common;
 use common::{automaton, options, vocabulary};
 use proptest::prelude::*;
 use wordpiece::automaton::Automaton;
-use wordpiece::keywords::{Lengths, Links, Occurrences, find};
+use wordpiece::keywords::{Lengths, Links};
+use wordpiece::occurrences::{Occurrences, OpenText, find};
 use wordpiece::options::{Options, Unknown};
+use wordpiece::rows::Part;
 
 const POLICIES: [Unknown; 3] = [Unknown::Character, Unknown::Run, Unknown::CodePoint];
 
@@ -26,11 +28,37 @@ type Found = (i64, i64, u32);
 fn found(automaton: &Automaton, text: &[u8], every: bool) -> Vec<Found> {
     let lengths = Lengths::of(automaton).unwrap();
     let links = every.then(|| Links::build(automaton, &lengths));
-    let texts = [None, Some(text)];
-    let Occurrences { starts, ends, keys, rows } =
-        find(automaton, &lengths, links.as_ref(), texts.into_iter(), false).unwrap();
-    assert_eq!(rows, [0, keys.len()]);
+    let texts = [None, Some(text)].map(|text| Part { text, ends: true });
+    let out = find(automaton, &lengths, links.as_ref(), texts.into_iter(), false, &mut OpenText::default()).unwrap();
+    assert_eq!(out.rows, [0, out.keys.len()]);
+    assert_eq!(out.invalid, usize::from(std::str::from_utf8(text).is_err()));
+    listed(out)
+}
+
+fn listed(Occurrences { starts, ends, keys, .. }: Occurrences) -> Vec<Found> {
     starts.into_iter().zip(ends).zip(keys).map(|((start, end), key)| (start, end, key)).collect()
+}
+
+/// The same of a text that is cut, by way of a state at each cut.
+fn found_in_parts(automaton: &Automaton, text: &[u8], every: bool, cuts: &[usize]) -> Vec<Found> {
+    let lengths = Lengths::of(automaton).unwrap();
+    let links = every.then(|| Links::build(automaton, &lengths));
+    let mut bounds: Vec<usize> = cuts.iter().map(|cut| cut % (text.len() + 1)).chain([0, text.len()]).collect();
+    bounds.sort_unstable();
+    let (mut open, mut all) = (OpenText::default(), Vec::new());
+    for bounds in bounds.windows(2) {
+        let part = Part { text: Some(&text[bounds[0]..bounds[1]]), ends: false };
+        let out = find(automaton, &lengths, links.as_ref(), std::iter::once(part), false, &mut open).unwrap();
+        all.extend(listed(out));
+        let state = open.to_bytes(automaton, every);
+        let (read, overlapping) = OpenText::from_bytes(automaton, &lengths, &state).unwrap();
+        assert_eq!(overlapping, every);
+        open = read;
+    }
+    let end = Part { text: None, ends: true };
+    let out = find(automaton, &lengths, links.as_ref(), std::iter::once(end), false, &mut open).unwrap();
+    all.extend(listed(out));
+    all
 }
 
 fn naive(keys: &[String], text: &str) -> Vec<Found> {
@@ -69,6 +97,25 @@ proptest! {
         prop_assert_eq!(&found(&automaton, text.as_bytes(), true), &every);
         prop_assert_eq!(found(&automaton, text.as_bytes(), false), leftmost_longest(every));
     }
+
+    #[test]
+    fn parts_are_as_the_whole(
+        keys in prop::collection::hash_set("[ab]{1,4}|a{1,9}|(ab){1,6}c?|[aé中😀\0가\u{FFFD}]{1,3}", 1..8),
+        text in prop::collection::vec(
+            prop_oneof![
+                "[abc]{0,20}|[aé中😀\0가]{0,9}".prop_map(String::into_bytes),
+                prop::collection::vec(0x80..=0xFFu8, 0..4),
+            ],
+            0..4,
+        ),
+        cuts in prop::collection::vec(any::<usize>(), 0..6),
+    ) {
+        let (keys, text): (Vec<String>, Vec<u8>) = (keys.into_iter().collect(), text.concat());
+        let automaton = dictionary(&keys, Unknown::Run);
+        for every in [false, true] {
+            prop_assert_eq!(found_in_parts(&automaton, &text, every, &cuts), found(&automaton, &text, every));
+        }
+    }
 }
 
 #[test]
@@ -83,4 +130,12 @@ fn each_invalid_part_is_one_character() {
 fn what_is_no_dictionary_is_refused() {
     let words = automaton(&vocabulary(vec!["a".into()], options([false; 4], "##", 100), vec![]));
     assert!(Lengths::of(&words).is_err());
+    let backward = Options {
+        unk_token: String::new(),
+        pretokenize: false,
+        unknown: Unknown::Run,
+        backward: true,
+        ..options([false; 4], "", 0)
+    };
+    assert!(Lengths::of(&automaton(&vocabulary(vec!["a".into()], backward, vec![]))).is_err());
 }
