@@ -27,6 +27,7 @@ from beam_wordpiece.vocab_writer import save_vocabulary
 
 if TYPE_CHECKING:
     from beam_wordpiece.chunks.transforms import TokenizeChunks
+    from beam_wordpiece.keyword_transforms import FindKeywords, FindKeywordsInTables
     from beam_wordpiece.transforms import Tokenize, TokenizeFiles, TokenizeTables
 
 __all__ = [
@@ -40,6 +41,8 @@ __all__ = [
     "DeadLetter",
     "Dictionary",
     "Encoding",
+    "FindKeywords",
+    "FindKeywordsInTables",
     "InputError",
     "KeywordStream",
     "NormalForm",
@@ -63,6 +66,8 @@ __all__ = [
 
 # Beam is imported only when one of these is asked for: tokenizing does without it.
 _TRANSFORMS = {
+    "FindKeywords": "keyword_transforms",
+    "FindKeywordsInTables": "keyword_transforms",
     "Tokenize": "transforms",
     "TokenizeChunks": "chunks.transforms",
     "TokenizeFiles": "transforms",

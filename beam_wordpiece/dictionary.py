@@ -203,14 +203,17 @@ class Dictionary(TextEncoder):
         ids: list[str] = self._names.of(encoding.ids)
         return [(id, start, end) for id, (start, end) in zip(ids, encoding.offsets, strict=True)]
 
-    @property
-    def _finder(self) -> _core.Keywords:
-        """What finds keys. Raises ConfigError with `backward`, as the keys are then stored from their end."""
+    def require_forward(self) -> None:
+        """Raise ConfigError where no keys can be found: with `backward`, as they are then stored from their end."""
         if self._split.backward:
             raise ConfigError(
-                "A dictionary with backward=True finds no keywords: it can only read from the end; make another one of "
-                "its entries() without backward=True."
+                "A dictionary with backward=True finds no keywords, as it reads from the end; make another one of its "
+                "entries() without backward=True."
             )
+
+    @property
+    def _finder(self) -> _core.Keywords:
+        self.require_forward()
         return self._keywords
 
     def find_all(self, text: str) -> list[tuple[int, int, str]]:

@@ -35,12 +35,17 @@ _STALE_METADATA = (b"pandas", b"huggingface")
 class Layout:
     """Where the text is in a schema, and which columns go on beside `input_ids`.
 
-    `where` names the file or table in messages, `id_type` is the type of an id. Raises InputError where the columns do
-    not fit the settings.
+    `where` names the file or table in messages, `id_type` is the type of an id. `column`: what stands in the place of
+    `input_ids`, where that is something else. Raises InputError where the columns do not fit the settings.
     """
 
     def __init__(
-        self, schema: pa.Schema, settings: FileSettings, where: str, id_type: pa.DataType = TextEncoder.id_type
+        self,
+        schema: pa.Schema,
+        settings: FileSettings,
+        where: str,
+        id_type: pa.DataType = TextEncoder.id_type,
+        column: str = OUTPUT_COLUMN,
     ) -> None:
         self._where = where
         self._schema = schema
@@ -62,10 +67,10 @@ class Layout:
             if item is not None:
                 self._passed.append((name, cut))
                 fields.append(item)
-        if any(item.name == OUTPUT_COLUMN for item in fields):
+        if any(item.name == column for item in fields):
             hint = "rename it, or leave it out by naming the columns to pass through"
-            raise InputError(f"{where} has a column {OUTPUT_COLUMN} already; {hint}.")
-        ids = pa.field(OUTPUT_COLUMN, pa.list_(id_type))
+            raise InputError(f"{where} has a column {column} already; {hint}.")
+        ids = pa.field(column, pa.list_(id_type))
         metadata: Any = {key: value for key, value in (schema.metadata or {}).items() if key not in _STALE_METADATA}
         self.schema: pa.Schema = pa.schema([*fields, ids], metadata=metadata)
         """The schema of the output."""

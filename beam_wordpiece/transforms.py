@@ -265,7 +265,9 @@ class _TokenizeTable(TokenizerDoFn):
         yield layout.output(batches, ids)
 
 
-class _TokenizeStrings(TokenizerDoFn):
+class BatchedStrings(TokenizerDoFn):
+    """Gathers strings within a bundle, so that many go through the kernel in one call, and gives a value for each."""
+
     def start_bundle(self) -> None:
         self._waiting: list[WindowedValue] = []
         self._characters = 0
@@ -284,11 +286,19 @@ class _TokenizeStrings(TokenizerDoFn):
 
     def _flush(self) -> Iterator[WindowedValue]:
         waiting, self._waiting, self._characters = self._waiting, [], 0
-        ids, counts = self._encode([item.value for item in waiting])
+        lists, counts = self._encode([item.value for item in waiting])
         self._count(counts)
         # One list at a time: all of a batch as Python objects would be large.
-        for item, row in zip(waiting, ids, strict=True):
-            yield item.with_value(row.as_py())
+        for item, row in zip(waiting, lists, strict=True):
+            yield item.with_value(self._value(row.as_py()))
+
+    def _run(self, texts: Any) -> tuple[Any, Counts]:
+        """A list for each text of an Arrow array."""
+        raise NotImplementedError
+
+    def _value(self, row: Any) -> Any:
+        """What is given of such a list."""
+        return row
 
     def _encode(self, texts: list[str]) -> tuple[Any, Counts]:
         repaired = 0
@@ -303,8 +313,14 @@ class _TokenizeStrings(TokenizerDoFn):
             clean = [SURROGATE.sub("\ufffd", text) for text in texts]
             repaired = sum(a != b for a, b in zip(texts, clean, strict=True))
             array = pa.array(clean, pa.string())
-        batch, counts = self._tokenizer.encode_arrow_counted(array)
-        return batch.column("input_ids"), counts + Counts(invalid=repaired)
+        lists, counts = self._run(array)
+        return lists, counts + Counts(invalid=repaired)
+
+
+class _TokenizeStrings(BatchedStrings):
+    def _run(self, texts: Any) -> tuple[Any, Counts]:
+        batch, counts = self._tokenizer.encode_arrow_counted(texts)
+        return batch.column("input_ids"), counts
 
 
 def has_failed(result: FileResult) -> bool:
