@@ -24,6 +24,7 @@ from beam_wordpiece.dictionary import SPLIT, Dictionary, open_tokenizer
 from beam_wordpiece.dictionary_ids import UNKNOWN
 from beam_wordpiece.errors import ConfigError, TextError, VocabularyWarning, WordPieceError
 from beam_wordpiece.fewest_report import FEWEST_EXAMPLES, add_fewest_flags, fewest
+from beam_wordpiece.find_command import FIND_EXAMPLES, add_find_flags, find
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
 from beam_wordpiece.settings import ERRORS, LAYOUTS
 from beam_wordpiece.show.commands import DRAW_EXAMPLES, TRACE_EXAMPLES, add_draw_flags, add_trace_flags, draw, trace
@@ -45,6 +46,7 @@ examples:
   beam-wordpiece trace bert.bwp "Hello there"               the steps of the automaton, one by one
   beam-wordpiece draw vocab.txt -o trie.svg                 a picture of a small automaton
   beam-wordpiece fewest bert.bwp books.txt                  what greedy matching misses
+  beam-wordpiece find names.bwp books.txt                   where the keys of a dictionary stand
   beam-wordpiece convert vocab.txt -o normal.json           the vocabulary with markers before words, not within
 
 `beam-wordpiece COMMAND --help` says more about each command. Whole files, Parquet or text, also documents that come in
@@ -133,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     add_trace_flags(_add_command(commands, "trace", "show the steps of the matching loop", TRACE_EXAMPLES, trace))
     add_draw_flags(_add_command(commands, "draw", "draw the trie of a vocabulary", DRAW_EXAMPLES, draw))
     add_fewest_flags(_add_command(commands, "fewest", "count what greedy matching misses", FEWEST_EXAMPLES, fewest))
+    add_find_flags(_add_command(commands, "find", "find the keys of a dictionary in text", FIND_EXAMPLES, find))
     add_convert_flags(
         _add_command(commands, "convert", "write a vocabulary in the normal form, or back", CONVERT_EXAMPLES, convert)
     )

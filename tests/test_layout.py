@@ -23,7 +23,7 @@ LAYERS: list[set[str]] = [
     {"show.split", "show.subject", "show.source"},
     {"show.matching", "show.trace", "show.trie", "show.draw", "show.commands"},
     {"parquet", "parquet_writer", "documents", "parquet_source", "text_source", "sources"},
-    {"file_texts", "fewest_report"},
+    {"file_texts", "fewest_report", "find_command"},
     {"chunks.settings", "chunks.elements", "chunks.faults", "chunks.spool", "chunks.encode"},
     {"storage", "io", "transforms", "keyword_transforms"},
     {"chunks.dofn", "chunks.groups", "chunks.progress", "chunks.states", "chunks.transforms"},

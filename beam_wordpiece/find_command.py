@@ -1,0 +1,87 @@
+"""Where the keys of a dictionary stand in files: the command `beam-wordpiece find`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_wordpiece.checks import is_automaton
+from beam_wordpiece.dictionary import Dictionary
+from beam_wordpiece.errors import TextError
+from beam_wordpiece.file_texts import FILES_HELP, STANDARD_INPUT, FileTexts, read_texts
+from beam_wordpiece.settings import ERRORS
+from beam_wordpiece.terminal import visible
+
+FIND_EXAMPLES = """\
+examples:
+  beam-wordpiece find names.bwp books.txt part-*.parquet          leftmost and longest, nothing overlaps
+  beam-wordpiece find entries.txt --all < log.txt                 every occurrence, also within others
+  beam-wordpiece find names.bwp in.parquet --column body --json   an object a line, for programs
+
+In each line stand, with tabs between them: the file, the line of the text in it (from 1; of Parquet the row, from 0),
+the first character of the occurrence and the end of its last (from 0), the id, and the key. What a terminal does not
+show is escaped there.
+"""
+
+
+class Occurrence(NamedTuple):
+    """A key in a file; see FIND_EXAMPLES."""
+
+    file: str
+    row: int
+    start: int
+    end: int
+    id: str
+    key: str
+
+
+def add_find_flags(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "dictionary", metavar="DICTIONARY", help="a compiled dictionary, or a text file with an entry in each line"
+    )
+    command.add_argument(
+        "files", metavar="FILE", nargs="*", help=f"{FILES_HELP}, and so is none (default)", default=[STANDARD_INPUT]
+    )
+    command.add_argument("--all", action="store_true", help="every occurrence of every key, overlapping ones too")
+    command.add_argument("--column", metavar="NAME", default="text", help="the text column of Parquet (default: text)")
+    command.add_argument("--json", action="store_true", help="one JSON object an occurrence, for programs")
+    command.add_argument(
+        "--errors", choices=ERRORS, default="replace", help="text that is not UTF-8: U+FFFD (default), or an error"
+    )
+
+
+def find(options: argparse.Namespace) -> None:
+    """Run the command."""
+    path = options.dictionary
+    kind = Dictionary.open if is_automaton(Path(path)) else Dictionary.from_file
+    dictionary = kind(path, errors=options.errors)
+    dictionary.require_forward()
+    # A bar would stand between the lines of a terminal.
+    for some in read_texts(options.files, options.column, bar=not sys.stdout.isatty()):
+        for occurrence in _occurrences(dictionary, some, options.all):
+            print(json.dumps(occurrence._asdict()) if options.json else _line(occurrence))
+
+
+def _occurrences(dictionary: Dictionary, some: FileTexts, overlapping: bool) -> Iterator[Occurrence]:
+    """The occurrences in some texts of a file, one text after the other. Raises InputError."""
+    try:
+        found: Any = dictionary.find_arrow(some.texts, overlapping)
+    except TextError as error:
+        raise some.refused(error) from error
+    lengths: Any = pc.fill_null(pc.list_value_length(found), 0)
+    for row in pc.indices_nonzero(lengths).to_pylist():
+        text = some.texts[row].cast(pa.large_binary()).as_py().decode("utf-8", "replace")
+        for one in found[row].as_py():
+            start, end = one["start"], one["end"]
+            yield Occurrence(some.path, some.number(row), start, end, one["id"], text[start:end])
+
+
+def _line(occurrence: Occurrence) -> str:
+    return "\t".join(visible(str(value)) for value in occurrence)
