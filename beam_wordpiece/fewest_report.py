@@ -31,6 +31,7 @@ examples:
   beam-wordpiece fewest bert.bwp books.txt                       tokens by greedy matching, and the fewest there are
   beam-wordpiece fewest vocab.txt part-*.parquet --column body --examples 50
   beam-wordpiece fewest words.txt zh.txt --pretokenize false --unknown character
+  beam-wordpiece fewest names.bwp - < books.txt                  with the keys of a dictionary
 
 Greedy matching takes the longest token again and again. It may need more tokens than there have to be, and it may find
 none for a word that has a split. A place is a word, or without words the text between two places where both end a
