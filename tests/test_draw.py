@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -86,12 +87,12 @@ def test_a_drawing_has_the_trie_and_its_links(problem: WordProblem, backward: bo
         assert not (links and subject.is_fewest)
 
 
-@given(problem=problems())
-def test_the_links_of_keyword_search(problem: tuple[list[str], list[str]]) -> None:
+@given(problem=problems(), split=st.sampled_from([{}, {"segmentation": "fewest"}]))
+def test_the_links_of_keyword_search(problem: tuple[list[str], list[str]], split: dict[str, Any]) -> None:
     """They lead to the longest proper suffix, and the keys that end at the nodes of a text are those that are found."""
     entries, texts = problem
-    dictionary = bw.Dictionary(entries)
-    subject = Subject.of_dictionary(dictionary, "by hand")
+    dictionary = bw.Dictionary(entries, **split)
+    subject = Subject.of_dictionary(dictionary, "by hand").for_keywords()
     nodes = {place.string for place in everything(trie_of(subject))}
     for text in texts:
         trie, places = visited(subject, text, keywords=True)

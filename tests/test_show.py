@@ -64,6 +64,10 @@ def test_a_dictionary(tmp_path: Path, show: Show) -> None:
         "tokens  cat  [UNK]:a  [UNK]:l  [UNK]:o  s   [UNK]:␣  [UNK]:é",
         "ids     10   [UNK]:a  [UNK]:l  [UNK]:o  14  [UNK]:␣  [UNK]:é",
     ]
+    assert "read from its end" in show("trace", entries, "cats", "--entries", "run", "--backward", "true")
+    message = show("draw", entries, "--entries", "run", "--backward", "true", "--keywords", status=2)
+    assert "dictionaries that read from the left; no other finds keywords" in message
+    assert "cost of the rest" in show("trace", entries, "cats", "--entries", "run", "--segmentation", "fewest")
     assert show("trace", entries, "", "--entries", "run").startswith("no token: the text is empty")
     rows = [re.split(r" {2,}", line) for line in show("draw", tmp_path / "d.bwp", "--table").splitlines()]
     assert rows[0] == ["node", "key", "id", "f", "F"]
@@ -250,9 +254,12 @@ def test_what_is_refused(paper: Path, tmp_path: Path, show: Show) -> None:
         (("draw", paper, "-o", paper), f"{paper}: the name of a drawing has to end in .dot, .gv, .svg, .png, .pdf."),
         (("draw", paper, "-o", "x.svg", "--table"), "--table goes to standard output"),
         (("trace", automaton, "a", "--lowercase", "false"), "(lowercase cannot be changed)"),
-        (("draw", paper, "--keywords"), "paper.txt: --keywords is for dictionaries; a vocabulary searches none."),
+        (("draw", paper, "--keywords"), "paper.txt: --keywords is for dictionaries that read from the left"),
         (("trace", automaton, "a", "--entries", "run"), "paper.bwp: --entries is for a text file of entries"),
-        (("trace", paper, "a", "--entries", "run", "--lowercase", "false"), "goes with no option of a tokenizer"),
+        (
+            ("trace", paper, "a", "--entries", "run", "--lowercase", "false"),
+            "with backward, segmentation, unk",
+        ),
         (("trace", paper, "a", "--entries", "run"), "paper.txt, line 1, '[UNK]', has no colon"),
         (("trace", "no/such/file", "a"), "no/such/file: No such file or directory"),
         (("draw", paper, "--pretokenize", "false"), 'pretokenize=False does not go with unknown="word"'),

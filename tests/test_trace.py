@@ -25,6 +25,7 @@ from tests.segmentation import BYTES, PLAIN, spaced, texts_with_spaces, ways
 from tests.small import STRETCHES
 from tests.strategies import TextProblem, WordProblem, text_problems, word_problems
 from tests.test_dictionary import WAYS, problems
+from tests.test_dictionary_splits import SPLITS
 from tests.test_property import added_tokens_without_meaning
 from tests.test_rules import problems as rules_problems
 
@@ -178,10 +179,10 @@ def test_a_trace_behind_transformation_rules(file: Path, problem: tuple[TextProb
         traced(bw.Tokenizer(automaton, add_special_tokens=False), subject, text)
 
 
-@given(problem=problems(), unknown=st.sampled_from(WAYS))
-def test_a_trace_of_a_dictionary(problem: tuple[list[str], list[str]], unknown: str) -> None:
+@given(problem=problems(), unknown=st.sampled_from(WAYS), split=st.sampled_from([{}, *(way for way, _ in SPLITS)]))
+def test_a_trace_of_a_dictionary(problem: tuple[list[str], list[str]], unknown: str, split: dict[str, Any]) -> None:
     entries, texts = problem
-    dictionary = bw.Dictionary(entries, unknown=unknown)
+    dictionary = bw.Dictionary(entries, unknown=unknown, **split)
     subject = Subject.of_dictionary(dictionary, "by hand")
     for text in texts:
         traced(dictionary, subject, text)

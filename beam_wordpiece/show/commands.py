@@ -275,7 +275,7 @@ def draw(options: argparse.Namespace) -> None:
     """Run `beam-wordpiece draw`."""
     suffix = _suffix(options)
     subject = load_subject(options.vocabulary, options.entries, **option_values(options))
-    trie, places, what = _part(subject, options)
+    trie, places, what = _part(subject.for_keywords() if options.keywords else subject, options)
     if options.table:
         print("\n".join(table(table_rows(trie, places))))
         return

@@ -26,9 +26,7 @@ LINK = 'style=dashed, color="#b02020", fontcolor="#b02020", constraint=false'
 
 def trie_of(subject: Subject, texts: Iterable[str] | None = None, keywords: bool = False) -> Trie:
     """The trie, with the links of matching or of keyword search; with texts, in the order in which they are read, the
-    part that they come to. Raises ConfigError for a search of keywords in a vocabulary."""
-    if keywords and not subject.is_dictionary:
-        raise ConfigError(f"{subject.source}: --keywords is for dictionaries; a vocabulary searches none.")
+    part that they come to. `keywords`: the subject is one for keywords."""
     kind = KeywordTrie if keywords else PlainTrie if subject.is_fewest else Trie
     return kind(subject, matcher(subject, texts))
 

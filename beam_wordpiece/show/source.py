@@ -6,10 +6,11 @@ import itertools
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.checks import is_automaton
-from beam_wordpiece.dictionary import Dictionary, open_tokenizer
+from beam_wordpiece.dictionary import SPLIT, Dictionary, open_tokenizer
 from beam_wordpiece.errors import ConfigError, VocabularyWarning, warn_of_vocabulary
 from beam_wordpiece.show.subject import Subject
 from beam_wordpiece.tokenizer_folder import FolderSettings
@@ -20,16 +21,18 @@ from beam_wordpiece.vocab_types import Decoder, Options, Overrides, Vocabulary, 
 def load_subject(path: str, entries: str | None = None, **options: object) -> Subject:
     """What a file holds: a vocabulary as `load` reads it, or a dictionary.
 
-    `entries`: the file has the entries of a dictionary in its lines, and this is its `unknown`. Raises what `load`,
-    `Dictionary.from_file` and `open_tokenizer` raise, and ConfigError for options beside entries.
+    `entries`: the file has the entries of a dictionary in its lines, and this is its `unknown`; the options are then
+    those of `SPLIT`. Raises what `load`, `Dictionary.from_file` and `open_tokenizer` raise.
     """
     place = Path(path)
     if entries is not None:
-        if options or is_automaton(place):
+        if is_automaton(place) or not options.keys() <= set(SPLIT):
             raise ConfigError(
-                f"{path}: --entries is for a text file of entries, and goes with no option of a tokenizer."
+                f"{path}: --entries is for a text file of entries, and of the options of a tokenizer it goes with "
+                f"{', '.join(SPLIT)} only."
             )
-        return Subject.of_dictionary(Dictionary.from_file(place, unknown=entries), path)
+        split: Any = options
+        return Subject.of_dictionary(Dictionary.from_file(place, unknown=entries, **split), path)
     if is_automaton(place) and not options:
         opened = open_tokenizer(place)
         if isinstance(opened, Dictionary):

@@ -100,12 +100,21 @@ class Subject:
                 continuing_subword_prefix="",
                 pretokenize=False,
                 unknown="run" if dictionary.unknown == "run" else "character",
+                **dictionary.split,
             ),
             unknown=dictionary.unknown,
             split=lambda text: [Part("text", text, 0, len(text))] if text else [],
             is_dictionary=True,
             source=source,
         )
+
+    def for_keywords(self) -> Subject:
+        """The same keys as they are searched, whatever the split. Raises ConfigError where `Dictionary.find` is not."""
+        if not self.is_dictionary or self.options.backward:
+            raise ConfigError(
+                f"{self.source}: --keywords is for dictionaries that read from the left; no other finds keywords."
+            )
+        return dataclasses.replace(self, options=dataclasses.replace(self.options, segmentation="greedy"))
 
     @property
     def indicator(self) -> str:
