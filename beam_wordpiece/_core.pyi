@@ -36,7 +36,7 @@ def compile(
     backward: bool = False,
     segmentation: str = "greedy",
     unknown_cost: int = 1,
-    rules: Sequence[tuple[str, str]] = [],
+    rules: Sequence[tuple[str, str]] = ...,
     layout: str = "failure_links",
     sample: Sequence[object] | None = None,
 ) -> Automaton:

@@ -62,6 +62,13 @@ def unsplit(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return compile_small(tmp_path_factory.mktemp("format"), lstrip=False, **STRETCHES)
 
 
+@pytest.fixture(scope="module")
+def with_rules(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of one with rules, for characters and for strings."""
+    rules = {"d": "e", "\u0301": "\u302e", "😀": "", "dz": "a", "bcd": "b " * 9, "<x": "\ufffd", "각 ": "각각"}
+    return compile_small(tmp_path_factory.mktemp("format"), lstrip=True, rules=rules)
+
+
 def sections(content: bytes) -> dict[str, tuple[int, int]]:
     """Offset and length of each section, by name."""
     names = list(bw.Automaton.from_bytes(content).describe()["sections"])
@@ -133,8 +140,8 @@ def test_a_file_that_is_cut_off_names_itself(content: bytes, tmp_path: Path) -> 
 
 def test_another_version_says_so(content: bytes) -> None:
     fields = list(HEADER.unpack_from(content))
-    fields[1] += 2
-    with pytest.raises(bw.AutomatonError, match=r"version 5.*versions 2 to 4.*compile it again"):
+    fields[1] = 6
+    with pytest.raises(bw.AutomatonError, match=r"version 6.*versions 2 to 5.*compile it again"):
         bw.Automaton.from_bytes(HEADER.pack(*fields) + content[HEADER.size :])
 
 
@@ -189,6 +196,14 @@ def test_forged_content_is_an_error_or_harmless(content: bytes, full: bool) -> N
 
 def test_forged_content_without_words_is_an_error_or_harmless(unsplit: bytes, full: bool) -> None:
     files = damaged_words(unsplit, random.Random(3), 200_000 if full else 4_000)
+    opened = [use(forge(damaged)) for damaged in files]
+    assert 0 < sum(opened) < len(opened)
+
+
+def test_forged_content_with_rules_is_an_error_or_harmless(with_rules: bytes, full: bool) -> None:
+    places = sections(with_rules)
+    assert places["rules"][1] > 0 and places["rules: text"][1] > 0
+    files = damaged_words(with_rules, random.Random(4), 200_000 if full else 4_000)
     opened = [use(forge(damaged)) for damaged in files]
     assert 0 < sum(opened) < len(opened)
 
