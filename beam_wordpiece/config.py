@@ -10,15 +10,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import difflib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from beam_wordpiece.checks import is_text
 from beam_wordpiece.errors import ConfigError
-from beam_wordpiece.json_file import read_json
 from beam_wordpiece.settings import OPTIONS, SETTINGS, Setting
 
 # A character of two bytes can become three, and each of them a token: the ids of such a text still fit into one list.
@@ -190,7 +189,7 @@ def _from_flag(setting: Setting, value: Any) -> Any:
     if setting.kind == "boolean":
         return _WORDS.get(value, value)
     if setting.kind == "mapping":
-        return read_json(Path(value)).object()
+        return _read_mapping(value)
     if setting.kind == "number" and value.isascii() and value.isdigit():
         return int(value)
     return re.sub(r"\\(.?)", lambda escape: _unescaped(setting, escape), value) if setting.escapes else value
@@ -201,6 +200,28 @@ def _unescaped(setting: Setting, escape: re.Match[str]) -> str:
         known = ", ".join("\\" + letter for letter in _ESCAPES)
         raise ConfigError(f"the command line: {setting.name} has {escape[0]!r}; the escapes are {known}.")
     return _ESCAPES[escape[1]]
+
+
+def _read_mapping(path: str) -> dict[str, str]:
+    """A JSON file with an object of texts. Raises ConfigError."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            # So an object is told from an array, and equal names are seen.
+            pairs = json.load(file, object_pairs_hook=tuple)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not JSON in UTF-8: {error}.") from error
+    if not isinstance(pairs, tuple):
+        raise ConfigError(f"{path} has to hold an object of texts, such as " + '{"a": "b"}.')
+    mapping: dict[str, str] = {}
+    for key, value in pairs:
+        if not isinstance(value, str):
+            raise ConfigError(f"{path}: what stands for {key!r} has to be a text, not {json.dumps(value)[:60]}.")
+        if key in mapping:
+            raise ConfigError(f"{path} says {key!r} a second time; keep one.")
+        mapping[key] = value
+    return mapping
 
 
 def _read_yaml(path: str) -> Any:
@@ -286,15 +307,18 @@ def _check_value(setting: Setting, value: Any, where: str) -> Any:
         "text": isinstance(value, str),
         "texts": isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value)),
         "boolean": isinstance(value, bool),
-        "mapping": isinstance(value, dict) and all(isinstance(text, str) for text in (*value, *value.values())),
+        "mapping": isinstance(value, dict),
         "number": isinstance(value, int) and not isinstance(value, bool) and value >= setting.least,
     }
     if not fits[setting.kind]:
         expected = _EXPECTED[setting.kind].format(least=setting.least)
         raise ConfigError(f"{where}: {setting.name} has to be {expected}, not {_kind_of(value)}.")
-    for text in value if isinstance(value, list) else [*value, *value.values()] if isinstance(value, dict) else [value]:
+    for text in value if isinstance(value, list) else [value]:
         if isinstance(text, str) and not is_text(text):
             raise ConfigError(f"{where}: {setting.name} has to be UTF-8, and {text!r} is not; rename or correct it.")
+    for key, result in value.items() if setting.kind == "mapping" else ():
+        if not is_text(key) or not is_text(result):
+            raise ConfigError(f"{where}: {setting.name} has to map texts to texts, and not {key!r} to {result!r}.")
     if setting.choices and value not in setting.choices:
         raise ConfigError(f"{where}: {setting.name} has to be one of {', '.join(setting.choices)}, not {value!r}.")
     if setting.kind == "texts":
@@ -306,7 +330,7 @@ _EXPECTED = {
     "text": "a text",
     "texts": "a text or a list of texts",
     "boolean": "true or false",
-    "mapping": "a mapping from texts to texts",
+    "mapping": "texts with what stands for each",
     "number": "a whole number from {least} up",
 }
 

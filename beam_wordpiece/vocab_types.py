@@ -19,11 +19,27 @@ from beam_wordpiece.settings import DOUBTFUL_LINES, SEGMENTATIONS, UNKNOWN
 ID_LIMIT = 1 << 28
 # The limit on the length of a word is a 32-bit number in the automaton.
 WORD_LIMIT = (1 << 32) - 1
+# The key of a rule is found again and again; what stands for it is counted in eight bits.
+LONGEST_KEY = 64
+LONGEST_RESULT = 255
 # What an unknown character counts as is a number of 16 bits there.
 COST_LIMIT = (1 << 16) - 1
 
 PROFILES = ("hf",)
 PLANNED_PROFILES = ("google", "tf-text")
+
+
+def _fault(key: Any, result: Any) -> str | None:
+    """What is wrong with a rule."""
+    if not is_text(key) or not is_text(result):
+        return "rules map texts to texts"
+    if key == "":
+        return "it has no character that the result could stand for"
+    if len(key.encode()) > LONGEST_KEY:
+        return f"the key has {len(key.encode())} bytes of UTF-8, and {LONGEST_KEY} are the most"
+    if len(result) > LONGEST_RESULT:
+        return f"the result has {len(result)} characters, and {LONGEST_RESULT} are the most"
+    return None
 
 
 @dataclass(frozen=True)
@@ -84,7 +100,7 @@ class Options:
     backward: bool = False
     segmentation: str = "greedy"
     unknown_cost: int = 1000
-    rules: Mapping[str, str] = field(default_factory=dict)
+    rules: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         for name in ("lowercase", "clean_text", "handle_chinese_chars", "pretokenize", "backward"):
@@ -102,8 +118,11 @@ class Options:
         cost = self.unknown_cost
         self._require("unknown_cost", is_id(cost, COST_LIMIT + 1) and cost > 0, f"a number from 1 to {COST_LIMIT}")
         self._require("rules", isinstance(self.rules, Mapping), "a mapping from texts to texts")
-        for text in (*self.rules, *self.rules.values()):
-            self._require("rules", is_text(text), f"a mapping from texts to texts, and {text!r} is none")
+        for key, result in self.rules.items():
+            if fault := _fault(key, result):
+                raise ConfigError(f"The rule {key!r}: {result!r} cannot be used: {fault}.")
+        # A copy, so that it stays as it was checked.
+        object.__setattr__(self, "rules", dict(self.rules))
         if not self.pretokenize and self.unknown == "word":
             raise ConfigError(
                 'pretokenize=False does not go with unknown="word", as there are no words: give pretokenize=True, or '

@@ -202,7 +202,7 @@ def test_forged_content_without_words_is_an_error_or_harmless(unsplit: bytes, fu
 
 def test_forged_content_with_rules_is_an_error_or_harmless(with_rules: bytes, full: bool) -> None:
     places = sections(with_rules)
-    assert places["rules"][1] > 0 and places["rules: text"][1] > 0
+    assert min(places["rules"][1], places["rules: text"][1]) > 0
     files = damaged_words(with_rules, random.Random(4), 200_000 if full else 4_000)
     opened = [use(forge(damaged)) for damaged in files]
     assert 0 < sum(opened) < len(opened)

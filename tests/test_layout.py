@@ -12,9 +12,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS: list[set[str]] = [
     {"errors"},
     {"checks", "files", "sizes", "terminal"},
-    {"json_file"},
     {"settings", "config"},
-    {"bpe", "normal_form", "normal_form_json"},
+    {"bpe", "json_file", "normal_form", "normal_form_json"},
     {"vocab_types", "tokenizer_json", "tokenizer_folder", "vocab", "vocab_writer", "convert"},
     {"arrow_text"},
     {"automaton"},

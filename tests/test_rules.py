@@ -14,12 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import beam_wordpiece as bw
-from beam_wordpiece.cli import main
-from beam_wordpiece.config import load_config
 from beam_wordpiece.reference import apply_rules
-from beam_wordpiece.vocab import load_vocabulary
-from beam_wordpiece.vocab_writer import save_vocabulary
-from tests import small
 from tests.oracle import SPECIAL_TOKENS, batches, hf_tokenizer, our_ids, tokenizer_json
 from tests.strategies import TextProblem, text_problems
 from tests.test_offsets import Places, places
@@ -253,103 +248,42 @@ def test_thousands_of_rules(tmp_path: Path) -> None:
     assert_same(oracle, tokenizer, [*texts, *(" a".join(text) for text in texts[::20]), "ﬁｶﾞ①½ｶﾞ㌔"])
 
 
-@pytest.fixture
-def vocab_txt(tmp_path: Path) -> Path:
-    return small.write_vocab(tmp_path / "vocab.txt", [*small.VOCABULARY, "##.", "c", "##at", '"'])
+@st.composite
+def problems_with_flags(draw: st.DrawFn) -> tuple[TextProblem, dict[str, str]]:
+    """The same with all flags, and tokens of which one begins another one."""
+    problem, rules = draw(problems())
+    content = draw(st.sampled_from([text for text in problem.texts if text] or ["abcd"]))
+    flags = {name: st.booleans() for name in ("single_word", "rstrip", "normalized")}
+    ends = draw(st.lists(st.integers(1, len(content)), min_size=1, max_size=3, unique=True))
+    added = [{"content": content[:end], **draw(st.fixed_dictionaries(flags))} for end in ends]
+    known = {token["content"] for token in problem.options["added_tokens"]}
+    added = [token for token in added if token["content"] not in known]
+    options = {**problem.options, "added_tokens": [*problem.options["added_tokens"], *added]}
+    return dataclasses.replace(problem, options=options), rules
 
 
-def encoded(vocab_txt: Path, rules: Mapping[str, str], text: str, **options: Any) -> list[tuple[str, int, int]]:
-    tokenizer = bw.Tokenizer(bw.Automaton.compile(vocab_txt, rules=rules, **options), add_special_tokens=False)
-    encoding = tokenizer.encode(text)
-    return [(token, *place) for token, place in zip(encoding.tokens, encoding.offsets, strict=True)]
-
-
-def test_all_that_stands_for_a_key_comes_from_all_of_it(vocab_txt: Path) -> None:
-    rules = {"…": "..", "''": '"', "<=": "", "kitten": "cats"}
-    assert encoded(vocab_txt, rules, "a… ''b<=a''") == [
-        *(("a", 0, 1), (".", 1, 2), (".", 1, 2), ('"', 3, 5), ("b", 5, 6), ("##a", 8, 9), ('"', 9, 11)),
-    ]
-    assert encoded(vocab_txt, rules, "a kitten") == [("a", 0, 1), ("cat", 2, 8), ("##s", 2, 8)]
-
-
-def test_rules_in_text_without_words(vocab_txt: Path) -> None:
-    stretches = {**small.STRETCHES, "continuing_subword_prefix": "", "handle_chinese_chars": False}
-    rules = {"文文": "中文", "\n": "a", "ab": "cat"}
-    assert encoded(vocab_txt, rules, "文文\nabx", **stretches) == [
-        *(("中", 0, 2), ("文", 0, 2), ("a", 2, 3), ("cat", 3, 5), ("[UNK]", 5, 6)),
-    ]
-    assert encoded(vocab_txt, rules, "中xx文文", **{**stretches, "unknown": "run", "backward": True}) == [
-        *(("中", 0, 1), ("[UNK]", 1, 3), ("中", 3, 5), ("文", 3, 5)),
-    ]
-    with pytest.raises(bw.TextError, match=r"the character 'x' \(U\+0078\)"):
-        encoded(vocab_txt, {"xyz": "x"}, "cat xyz", unknown="error")
-
-
-@pytest.mark.parametrize(
-    ("rules", "fault"),
-    [
-        ({"": "a"}, "no character that it could stand for"),
-        ({"a" * 65: "a"}, "65 bytes, and 64 are the most"),
-        ({"a": "b" * 256}, "more than 255 characters"),
-    ],
-)
-def test_rules_that_cannot_be_used_are_named(vocab_txt: Path, rules: dict[str, str], fault: str) -> None:
-    with pytest.raises(bw.VocabularyError, match=rf"vocab.txt: the rule for .*: .*{fault}"):
-        bw.Automaton.compile(vocab_txt, rules=rules)
-
-
-@pytest.mark.parametrize("rules", [[("a", "b")], {"a": 1}, {1: "a"}, {"\ud800": "a"}, {"a": "\udfff"}, None])
-def test_rules_are_texts(vocab_txt: Path, rules: Any) -> None:
-    with pytest.raises(bw.ConfigError, match="rules has to be a mapping from texts to texts"):
-        bw.Automaton.compile(vocab_txt, rules=rules)
-
-
-def test_white_space_that_tokens_take_is_in_no_key(tmp_path: Path) -> None:
-    added = [{"content": "<m>", "lstrip": True}]
-    path = tmp_path / "tokenizer.json"
-    path.write_text(tokenizer_json([*SPECIAL_TOKENS, "a"], added_tokens=added), encoding="utf-8")
-    with pytest.raises(
-        bw.VocabularyError, match=r"the rule for 'a b' has white space.*\"<m>\" \(id 6\)".replace("'", '"')
-    ):
-        bw.Automaton.compile(path, rules={"a b": "a"})
-    assert encoded(path, {"b": "a"}, "b  <m>") == [("a", 0, 1), ("<m>", 1, 6)]
-
-
-def test_they_are_kept_with_the_automaton(vocab_txt: Path, tmp_path: Path) -> None:
-    rules = {"…": "..", "kitten": "cats"}
-    automaton = bw.Automaton.compile(vocab_txt, rules=rules)
-    automaton.save(tmp_path / "a.bwp")
-    opened = bw.Automaton.open(tmp_path / "a.bwp")
-    assert opened.options.rules == rules == opened.describe()["options"]["rules"]
-    assert opened.fingerprint == automaton.fingerprint != bw.Automaton.compile(vocab_txt).fingerprint
-    turned = dict(reversed(rules.items()))
-    assert bw.Automaton.compile(vocab_txt, rules=turned).fingerprint == automaton.fingerprint
-    assert bw.Tokenizer(opened).encode("a kitten…").tokens[1:-1] == ["a", "cat", "##s", ".", "."]
-    assert opened.describe()["sections"]["rules"] == 16
-
-
-def test_a_tokenizer_json_cannot_hold_them(vocab_txt: Path, tmp_path: Path) -> None:
-    with pytest.raises(bw.ConfigError, match=r"rules=.* cannot be written"):
-        save_vocabulary(load_vocabulary(vocab_txt, rules={"a": "b"}), tmp_path / "tokenizer.json")
-
-
-def test_at_the_shell_and_in_the_file_of_a_job(
-    vocab_txt: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.timeout(3600)
+@given(problem=problems_with_flags(), cuts=st.lists(st.integers(0, 100), max_size=5), offsets=st.booleans())
+def test_random_tokenizers_in_pieces(
+    tmp_path_factory: pytest.TempPathFactory,
+    problem: tuple[TextProblem, dict[str, str]],
+    cuts: list[int],
+    offsets: bool,
 ) -> None:
-    rules = tmp_path / "rules.json"
-    rules.write_text('{"kitten": "cats", "\\u2026": ".."}', encoding="utf-8")
-    command = ["encode", "--tokenizer", str(vocab_txt), "--rules", str(rules), "--json", "--no-special-tokens"]
-    assert main([*command, "kitten…"]) == 0
-    assert json.loads(capsys.readouterr().out)["tokens"] == ["cat", "##s", ".", "."]
-    rules.write_text('["kitten"]', encoding="utf-8")
-    assert main([*command, "kitten"]) == 2
-    assert "rules.json: has to be an object" in capsys.readouterr().err
-    rules.write_text('{"kitten": 1}', encoding="utf-8")
-    assert main([*command, "kitten"]) == 2
-    assert "rules has to be a mapping from texts to texts" in capsys.readouterr().err
-    job = tmp_path / "job.yaml"
-    job.write_text("input: a\noutput: b\ntokenizer: c\noptions:\n  rules: {kitten: cats}\n", encoding="utf-8")
-    assert load_config(str(job)).options == {"rules": {"kitten": "cats"}}
-    job.write_text("input: a\noutput: b\ntokenizer: c\noptions:\n  rules: [kitten]\n", encoding="utf-8")
-    with pytest.raises(bw.ConfigError, match="rules has to be a mapping from texts to texts, not a list"):
-        load_config(str(job))
+    try:
+        tokenizer = loaded(tmp_path_factory.mktemp("rules"), problem[0].options, problem[1])
+    except bw.VocabularyError:
+        assume(False)
+    for text in problem[0].texts:
+        assert_cut(tokenizer, text, cuts, offsets)
+
+
+@pytest.mark.parametrize("text", ["x abcd", "z x abcd", "zqz abcab abcd", "zqabcz"])
+def test_a_token_that_was_refused_where_nothing_was_certain_is_found(tmp_path: Path, text: str) -> None:
+    """What begins behind the certain part of a text is not looked at, neither for a token nor for a key."""
+    added = [{"content": "ab", "single_word": True}, {"content": "abcd"}]
+    options = {"vocabulary": [*SPECIAL_TOKENS, *"abcdwxz", *(f"##{c}" for c in "abcdwxz")], "added_tokens": added}
+    tokenizer = loaded(tmp_path, options, {"zq": "w", "cz": "a"})
+    for cuts in itertools.combinations(range(len(text)), 2):
+        assert_cut(tokenizer, text, cuts, False)
+        assert_cut(tokenizer, text, cuts, True)

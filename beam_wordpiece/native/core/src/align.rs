@@ -53,8 +53,8 @@ impl Aligner {
         self.stretches.clear();
     }
 
-    /// Take a character that no rule is about, and where it comes from, see [`join`](crate::origins::join): `put` gets what comes out of it and of the marks before it, and the origin of
-    /// each of these. [`Output::BARRIER`] does not come out.
+    /// Take a character that no rule is about, and its origin, see [`join`](crate::origins::join): `put` gets what comes
+    /// out of it and of the marks before it, with the origin of each. [`Output::BARRIER`] does not come out.
     ///
     /// Of more than `most_marks` marks that stay only the outer ones are kept, and as many as that: the word is too long,
     /// and all that matters of it is where it begins and ends.
@@ -62,26 +62,26 @@ impl Aligner {
         &mut self,
         tables: &Tables<'_>,
         c: u32,
-        number: u64,
+        origin: u64,
         most_marks: usize,
         put: &mut impl FnMut(Output, u64),
     ) {
         match tables.without_rules.action(c) {
-            Action::One(output) => self.starter(output, number, put),
-            Action::Delete { barrier: true } => self.starter(Output::BARRIER, number, put),
+            Action::One(output) => self.starter(output, origin, put),
+            Action::Delete { barrier: true } => self.starter(Output::BARRIER, origin, put),
             Action::Delete { barrier: false } => {
                 let class = stripped_class(tables, c);
                 if class != 0 {
-                    self.take_character(class, number, most_marks);
+                    self.take_character(class, origin, most_marks);
                 }
             }
             Action::Many(outputs) => {
                 for (place, &output) in outputs.iter().enumerate() {
                     match output.combining_class() {
-                        0 => self.starter(output, number, put),
+                        0 => self.starter(output, origin, put),
                         class => {
                             let takers = match place {
-                                0 => self.take_character(class, number, most_marks),
+                                0 => self.take_character(class, origin, most_marks),
                                 _ => self.takers_of(class),
                             };
                             self.marks.push(Mark { output, takers });
@@ -142,11 +142,11 @@ impl Aligner {
     }
 
     #[inline(always)]
-    fn starter(&mut self, output: Output, number: u64, put: &mut impl FnMut(Output, u64)) {
+    fn starter(&mut self, output: Output, origin: u64, put: &mut impl FnMut(Output, u64)) {
         self.finish(put);
-        self.before = number;
+        self.before = origin;
         if output != Output::BARRIER {
-            put(output, number);
+            put(output, origin);
         }
     }
 
@@ -175,12 +175,12 @@ impl Aligner {
     }
 
     /// A mark of this class takes a character; gives how many of its class have.
-    fn take_character(&mut self, class: u8, number: u64, most_marks: usize) -> u64 {
+    fn take_character(&mut self, class: u8, origin: u64, most_marks: usize) -> u64 {
         let full = self.stretches.len() >= MOST_STRETCHES.max(most_marks);
         match self.stretches.last_mut() {
-            Some((first, length)) if *first + *length == number => *length += 1,
+            Some((first, length)) if *first + *length == origin => *length += 1,
             Some((_, length)) if full => *length += 1,
-            _ => self.stretches.push((number, 1)),
+            _ => self.stretches.push((origin, 1)),
         }
         let place = self.takers.partition_point(|&(other, _)| other < class);
         if self.takers.get(place).is_none_or(|&(other, _)| other != class) {

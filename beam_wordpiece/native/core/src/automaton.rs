@@ -140,7 +140,7 @@ impl Automaton {
         let added = AddedTokens::new(&added_tokens, parameters, &rules, code_points);
         let added = added.map_err(|fault| damaged(fault.to_string()))?;
         let begins = |byte| added.raw.contents.begin_with(byte) || rules.strings().begin_with(byte);
-        let blocks = BlockTables::new(rules.code_points(code_points), begins);
+        let blocks = BlockTables::new(rules.code_points(code_points), code_points, begins);
         let unknown = parameters.matching().map_or(Unknown::Word, |matching| matching.unknown);
         let byte_tokens = byte_tokens(&parts.tokens().map_err(damaged)?, unknown);
         Ok(Automaton { layout, rules, blocks, added, byte_tokens, storage })

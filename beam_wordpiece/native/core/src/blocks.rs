@@ -74,9 +74,10 @@ impl BlockTables {
     /// The bit of each high nibble in `ascii_rows`; none for bytes that are not ASCII.
     pub const ROWS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
 
-    /// Derive the tables; `begins`: whether an added token, or the key of a rule, may begin with a byte.
-    pub fn new(code_points: CodePoints<'_>, begins: impl Fn(u8) -> bool) -> BlockTables {
-        let lower = matches!(code_points.action(u32::from('A')), Action::One(a) if a.code_point() == u32::from('a'));
+    /// Derive the tables. What is done with capital letters on the whole is seen where there are no rules. `begins`:
+    /// whether an added token, or the key of a rule, may begin with a byte.
+    pub fn new(code_points: CodePoints<'_>, without_rules: CodePoints<'_>, begins: impl Fn(u8) -> bool) -> BlockTables {
+        let lower = matches!(without_rules.action(u32::from('A')), Action::One(a) if a.code_point() == u32::from('a'));
         let case_bit = if lower { 0x20 } else { 0 };
         let ascii = std::array::from_fn(|byte| {
             let added = if begins(byte as u8) { ADDED } else { 0 };

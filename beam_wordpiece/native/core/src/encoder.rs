@@ -261,6 +261,7 @@ impl Job<'_> {
         out: &mut Encoded,
     ) -> usize {
         document.position.at = 0;
+        document.position.decided = text.len();
         if ends {
             self.normalize(simd, text, text.len(), document, workspace, out);
             return text.len();
@@ -268,9 +269,11 @@ impl Job<'_> {
         let raw = &self.tables.added.raw;
         // What begins before that is decided, whatever it is; only the rest is looked at closely.
         let surely = utf8::boundary(text, text.len().saturating_sub(self.reach()));
+        document.position.decided = text.len().saturating_sub(raw.reach());
         self.normalize(simd, text, surely, document, workspace, out);
         let from = document.position.at.max(document.position.search.from);
         let mut decided = raw.decided(text, from);
+        document.position.decided = decided;
         if let Some(key) = self.tables.rules.strings().cut_off(&text[..decided], document.position.at) {
             decided = key;
         }

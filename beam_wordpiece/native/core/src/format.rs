@@ -17,7 +17,8 @@ const OLDEST: u32 = 2;
 /// Alignment of sections in the file, and of the file in memory.
 const ALIGNMENT: usize = 64;
 
-/// The sections, each exactly once in a file, in this order; the last three only where one of them has something in it.
+/// The sections, each exactly once in a file, in this order. Transitions, and the two of rules, are there only where they,
+/// or sections behind them, have something in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 #[allow(missing_docs)] // the names are those that `Section::name` explains
@@ -151,8 +152,11 @@ fn sections(version: u32) -> usize {
 /// Put the sections of a file together.
 pub fn write(fingerprint: [u8; 16], contents: &[&[u8]; Section::ALL.len()]) -> Vec<u8> {
     let has = |section: Section| !contents[section as usize].is_empty();
-    let version =
-        VERSION - u32::from(!has(Section::Rules)) - u32::from(!has(Section::Rules) && !has(Section::Transitions));
+    let version = match (has(Section::Rules), has(Section::Transitions)) {
+        (true, _) => VERSION,
+        (false, true) => 4,
+        (false, false) => 3,
+    };
     let contents = &contents[..sections(version)];
     let mut bytes = vec![0; HEADER + contents.len() * size_of::<Entry>()];
     for (i, content) in contents.iter().enumerate() {

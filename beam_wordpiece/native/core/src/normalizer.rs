@@ -38,6 +38,8 @@ pub struct Position {
     pub search: Search,
     /// First invalid byte, if one was found.
     pub invalid: Option<usize>,
+    /// Whatever comes, the added tokens that begin before that are what they are.
+    pub decided: usize,
     /// The next added token, once the search has gone on behind it.
     pub token: Option<TokenInText>,
     /// Marks whose order is not decided yet.

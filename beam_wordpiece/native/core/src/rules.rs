@@ -4,19 +4,20 @@
 //! looked at again. (SentencePiece's normalization rules and Lucene's mapping of characters go by the same.) Added tokens
 //! of the first pass are found before: no rule reaches into one.
 //!
-//! Rules for single characters are part of the code point table, so they cost no more than other characters do. Those for
-//! strings are found on the way by [`Needles`].
+//! Rules for single characters are part of the code point table, so characters beyond ASCII that become one that is no
+//! longer cost what others do; all else sends its block of 64 bytes character by character. Those for strings are found on
+//! the way by [`Needles`].
 
 use crate::added::TokenInText;
 use crate::automaton::Tables;
 use crate::code_points::{Action, CodePoints, CodePointsBuf, Output};
 use crate::error::Error;
 use crate::normalizer::Position;
-use crate::search::{Hit, Needles};
+use crate::search::{Hit, Needles, SHORT};
 use std::collections::{HashMap, HashSet};
 
 /// Bytes of a key at most: so many are looked at again and again.
-pub const LONGEST_KEY: usize = 64;
+pub const LONGEST_KEY: usize = SHORT;
 /// Characters of what stands for it at most, also after normalization.
 pub const LONGEST_RESULT: usize = 255;
 
@@ -134,7 +135,8 @@ impl Rules {
         let mut transformed = String::new();
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
-            let hit = self.strings.find(text.as_bytes(), at..text.len()).filter(|hit| hit.start == at);
+            let reach = text.len().min(at + LONGEST_KEY);
+            let hit = self.strings.find(text.as_bytes(), at..reach).filter(|hit| hit.start == at);
             let (length, rule) = match hit {
                 Some(hit) => (hit.end - at, Some(self.of_key(hit))),
                 None => (c.len_utf8(), self.of_character(u32::from(c))),
@@ -151,7 +153,7 @@ impl Rules {
 pub fn next(tables: &Tables<'_>, text: &[u8], first: usize, end: usize, position: &mut Position) -> Option<Found> {
     let (raw, strings) = (&tables.added.raw, tables.rules.strings());
     // A key that begins before the end may reach so far, unless a token begins there.
-    let reach = text.len().min(end + strings.longest);
+    let reach = position.decided.min(end + strings.longest).max(end);
     let token = position.token.take().or_else(|| position.search.token(raw, text, first, reach));
     let limit = token.map_or(reach, |token| token.start);
     let key = if first < limit && !strings.is_empty() { strings.find(text, first..limit) } else { None };

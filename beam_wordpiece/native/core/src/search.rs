@@ -12,7 +12,7 @@ use aho_corasick::{AhoCorasick, Anchored, Input, MatchKind};
 use std::ops::Range;
 
 /// Bytes of the longest content up to which a byte may be looked at again and again.
-const SHORT: usize = 64;
+pub const SHORT: usize = 64;
 /// Bytes of a text that are read backwards at once, at least.
 const STRETCH: usize = 4096;
 
@@ -64,7 +64,8 @@ impl Needles {
     pub fn find(&self, text: &[u8], range: Range<usize>) -> Option<Hit> {
         match &self.finder {
             Finder::Forwards(finder) => find(finder, text, range),
-            _ => Hits::default().next(self, &text[..range.end], range.start),
+            Finder::Nothing => None,
+            Finder::Backwards(..) => Hits::default().next(self, &text[..range.end], range.start),
         }
     }
 
