@@ -206,7 +206,7 @@ fn a_state_of_another_automaton_is_refused_by_name() {
     let fingerprint =
         |automaton: Automaton| automaton.fingerprint().iter().map(|b| format!("{b:02x}")).collect::<String>();
     assert!(message.contains(&fingerprint(of("a"))) && message.contains(&fingerprint(of("b"))), "{message}");
-    assert!(state::from_bytes(&of("a"), b"BWS\x02").unwrap_err().to_string().contains("version 2"));
+    assert!(state::from_bytes(&of("a"), b"BWS\x03").unwrap_err().to_string().contains("version 3"));
 }
 
 #[test]
