@@ -81,7 +81,10 @@ impl<'a> Compiled<'a> {
             false => Cow::Borrowed(&vocabulary.tokens),
         };
         let trie = Trie::build(&tokens, &options.continuing_subword_prefix, |text| reach.word(text));
-        let has_words = Matching::of(options).is_none();
+        let matching = Matching::of(options);
+        let has_words = matching.is_none();
+        // Where a word that is a token is split into nothing else.
+        let looks_up = matching.is_none_or(|matching| options.pretokenize && !matching.is_of_whole());
         let failure = Failure::build(&trie, if has_words { Unknown::Word } else { Unknown::Character });
         let (array, transitions) = match layout {
             Layout::FailureLinks => (DoubleArray::build(&trie, &failure), vec![]),
@@ -95,7 +98,7 @@ impl<'a> Compiled<'a> {
             transitions,
             nodes: trie.len(),
             list: list_tokens(&vocabulary.tokens)?,
-            whole_words: if has_words { reach.whole_words(&vocabulary.tokens) } else { vec![] },
+            whole_words: if looks_up { reach.whole_words(&vocabulary.tokens) } else { vec![] },
         })
     }
 
@@ -264,7 +267,9 @@ impl Reach<'_> {
 
     /// The tokens that are whole words, spelled as the normalized text has them: with Hangul syllables whole.
     fn whole_words(&self, tokens: &[(String, u32)]) -> Vec<(String, u32)> {
-        let limit = self.options.max_input_chars_per_word as usize;
+        let limit =
+            if self.options.unknown == Unknown::Word { self.options.max_input_chars_per_word } else { u32::MAX };
+        let limit = limit as usize;
         let fits = |token: &str| !token.is_empty() && !token.contains('\0') && token.chars().count() <= limit;
         tokens
             .iter()

@@ -36,6 +36,11 @@ impl Packed {
     /// Ids and places in the pool are below this.
     pub const LIMIT: u32 = 1 << 28;
 
+    /// A list of one token.
+    pub const fn one(token: u32) -> Packed {
+        Packed(1 << 28 | token)
+    }
+
     /// The count: 15 for a long list.
     #[inline(always)]
     pub fn count(self) -> u32 {

@@ -6,12 +6,11 @@ use crate::document::Document;
 use crate::error::Error;
 use crate::lookup::Lookup;
 use crate::matching::Matching;
-use crate::merge::{MARGIN, merge};
 use crate::normalizer::{Stop, finish, normalize};
 use crate::offsets::NOWHERE;
-use crate::options::Unknown;
 pub use crate::rows::{EncodeOptions, Encoded, Part};
 use crate::sample::Counts;
+use crate::segments::Segments;
 use crate::simd::{Level, Simd};
 use crate::stretch::Stretch;
 use crate::utf8;
@@ -22,23 +21,29 @@ use crate::whole::Whole;
 /// for a run of marks where an added token has some: its order is known only at its end.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    chunk: Chunk,
-    lookup: Lookup,
-    pieces: Pieces,
+    pub(crate) chunk: Chunk,
+    pub(crate) lookup: Lookup,
+    pub(crate) pieces: Pieces,
+    pub(crate) segments: Segments,
     /// For each row that has ended in the chunk: number of words before its end.
-    row_ends: Vec<u32>,
+    pub(crate) row_ends: Vec<u32>,
     /// For texts that are whole.
     document: Document,
     /// Words are counted, in what is here.
     pub(crate) counts: Option<Counts>,
-    whole: Whole,
+    pub(crate) whole: Whole,
     /// Rows that had ended before the call.
-    rows_before: usize,
+    pub(crate) rows_before: usize,
     /// What is wrong with a text, once that is known.
-    fault: Option<Error>,
+    pub(crate) fault: Option<Error>,
 }
 
 impl Workspace {
+    /// Buffers with which stretches are cut into segments of so many bytes, four at least, whatever is fast.
+    pub fn with_segments(bytes: usize) -> Workspace {
+        Workspace { segments: Segments::of(bytes), ..Workspace::default() }
+    }
+
     /// Buffers that count the words on the way.
     pub(crate) fn counting() -> Workspace {
         Workspace { counts: Some(Counts::default()), ..Workspace::default() }
@@ -96,7 +101,9 @@ pub fn encode_parts<'t>(
 ) -> Result<(), Error> {
     let (prefix, suffix) = if options.add_special_tokens { automaton.template() } else { (&[][..], &[][..]) };
     let tables = automaton.tables();
-    let job = Job { automaton, tables, matching: tables.parameters.matching(), prefix, suffix, strict: options.strict };
+    let (matching, looks_up) =
+        (tables.parameters.matching(), !tables.words.is_empty() || !tables.long_words.is_empty());
+    let job = Job { automaton, tables, matching, looks_up, prefix, suffix, strict: options.strict };
     match options.level {
         Level::Portable(simd) => job.run(simd, parts, document, workspace, out),
         #[cfg(target_arch = "x86_64")]
@@ -106,11 +113,14 @@ pub fn encode_parts<'t>(
     }
 }
 
-struct Job<'a> {
-    automaton: &'a Automaton,
-    tables: Tables<'a>,
+/// What is to be done with texts.
+pub(crate) struct Job<'a> {
+    pub automaton: &'a Automaton,
+    pub tables: Tables<'a>,
     /// Where words or all that lies between added tokens are stretches.
-    matching: Option<Matching>,
+    pub matching: Option<Matching>,
+    /// Whether there are words to be looked up whole.
+    pub looks_up: bool,
     prefix: &'a [u32],
     suffix: &'a [u32],
     strict: bool,
@@ -315,78 +325,5 @@ impl Job<'_> {
                 Stop::Full => self.flush(simd, document, workspace, out),
             }
         }
-    }
-
-    /// Match the complete words of the chunk and append their ids.
-    #[inline(always)]
-    fn flush<S: Simd>(&self, simd: S, document: &mut Document, workspace: &mut Workspace, out: &mut Encoded) {
-        match &self.matching {
-            None => self.flush_words(simd, workspace, out),
-            Some(matching) => self.flush_stretches(matching, document, workspace, out),
-        }
-    }
-
-    /// The same where words or all that lies between added tokens are stretches.
-    #[inline(never)]
-    fn flush_stretches(
-        &self,
-        matching: &Matching,
-        document: &mut Document,
-        workspace: &mut Workspace,
-        out: &mut Encoded,
-    ) {
-        let Workspace { chunk, row_ends, whole, rows_before, fault, .. } = workspace;
-        chunk.end_isolated();
-        let undecided = document.stretch.run_chunk(&self.tables, matching, chunk, row_ends, whole, out);
-        row_ends.clear();
-        match undecided {
-            // One that is too long is unknown.
-            Ok(_) if matching.unknown == Unknown::Word => chunk.carry_open_word(self.longest_word()),
-            Ok(undecided) => chunk.carry(undecided),
-            Err(found) => {
-                // The call fails, and what is there of the text is of no use.
-                fault.get_or_insert_with(|| found.in_row(out.ends.len() - *rows_before));
-                document.stretch = Stretch::default();
-                chunk.clear();
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn flush_words<S: Simd>(&self, simd: S, workspace: &mut Workspace, out: &mut Encoded) {
-        let Workspace { chunk, lookup, pieces, row_ends, counts, .. } = workspace;
-        chunk.end_isolated();
-        // The ids will be written there; until then the lines are on their way.
-        out.ids.reserve(2 * chunk.words() + MARGIN);
-        let room: &[u8] = bytemuck::cast_slice(&out.ids);
-        for line in (0..4 * chunk.words()).step_by(64) {
-            simd.prefetch(room, room.len() + line);
-        }
-        simd.run(
-            #[inline(always)]
-            |simd| simd.look_up(&self.tables, chunk, lookup),
-        );
-        simd.run(
-            #[inline(always)]
-            |simd| pieces.run(simd, &self.tables, chunk, lookup),
-        );
-        if let Some(counts) = counts {
-            counts.add(chunk, lookup, pieces);
-        }
-        let unk_id = self.tables.parameters.unk_id;
-        simd.run(
-            #[inline(always)]
-            |_| merge(lookup, chunk.words(), pieces, unk_id, row_ends, out),
-        );
-        row_ends.clear();
-        if !chunk.origins.is_empty() {
-            out.offsets.add(&self.tables, &self.automaton.tokens(), chunk, pieces);
-        }
-        chunk.carry_open_word(self.longest_word());
-    }
-
-    /// Four bytes a character at most: so many bytes have more characters than a word may.
-    fn longest_word(&self) -> usize {
-        4 * self.tables.parameters.max_input_chars_per_word as usize
     }
 }

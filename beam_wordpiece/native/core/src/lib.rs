@@ -10,7 +10,7 @@
 //!   `several`, and `sample`, which fills it), put together by `compile`
 //! - the file: `format`, and `automaton` with `tokens`, `added_records` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
-//!   `search`, `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`, `walk_log`, `repeats`),
+//!   `search`, `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`, `walk_readers`, `walk_log`, `repeats`),
 //!   `merge`; `encoder` runs them; where words or all of a text are stretches (`matching`), `stretch` takes the place of the
 //!   last three, with `unknown`, and `whole` and `fewest` for what needs the end first
 //! - what goes in and comes out: `rows`; what is carried from one part of a document to the next: `document`, as bytes
@@ -34,6 +34,7 @@ pub mod error;
 pub mod exact;
 pub mod failure;
 pub mod fewest;
+pub mod flush;
 pub mod format;
 pub mod keywords;
 pub mod layout;
@@ -53,6 +54,7 @@ pub mod rows;
 pub mod rules;
 pub mod sample;
 pub mod search;
+pub mod segments;
 pub mod several;
 pub mod simd;
 pub mod state;
@@ -61,11 +63,13 @@ pub mod tokens;
 pub mod transducer;
 pub mod trie;
 pub mod unknown;
+pub mod unknown_words;
 pub mod utf8;
 pub mod validate;
 pub mod walk;
 pub mod walk_lanes;
 pub mod walk_log;
+pub mod walk_readers;
 pub mod whole;
 pub mod wide;
 pub mod word_table;

@@ -3,21 +3,22 @@
 use crate::lookup::Lookup;
 use crate::rows::Encoded;
 use crate::walk::Pieces;
+use std::ops::Range;
 
 /// Ids that are copied at once, whether there are as many or not.
 const BLOCK: usize = 16;
 /// Ids that are copied at least, whether there are as many or not.
 pub const MARGIN: usize = 3 * BLOCK;
 
-/// Append the ids of the first `words` words. `text_ends` has the number of words before the end of each text.
+/// Append the ids of these words. `text_ends` has the number of words before the end of each text.
 #[inline(always)]
-pub fn merge(lookup: &Lookup, words: usize, pieces: &Pieces, unk_id: u32, text_ends: &[u32], out: &mut Encoded) {
+pub fn merge(lookup: &Lookup, words: Range<usize>, pieces: &Pieces, unk_id: u32, text_ends: &[u32], out: &mut Encoded) {
     let before = out.ids.len();
-    let most = words + pieces.counts.iter().map(|&count| count as usize).sum::<usize>();
+    let most = words.len() + pieces.counts.iter().map(|&count| count as usize).sum::<usize>();
     out.ids.reserve(most + MARGIN);
     let mut text_ends = text_ends.iter().copied();
     let mut text_end = text_ends.next();
-    let mut word = 0;
+    let mut word = words.start;
     for (number, &miss) in pieces.words.iter().enumerate() {
         // A text that ends after word `miss` ends after its pieces.
         while let Some(at) = text_end
@@ -33,7 +34,7 @@ pub fn merge(lookup: &Lookup, words: usize, pieces: &Pieces, unk_id: u32, text_e
     for at in text_end.into_iter().chain(text_ends) {
         out.ends.push((out.ids.len() + at as usize - word) as u64);
     }
-    append(&mut out.ids, &lookup.ids[word..], words - word);
+    append(&mut out.ids, &lookup.ids[word..], words.end - word);
     // They are in the cache now.
     out.unknowns += out.ids[before..].iter().filter(|&&id| id == unk_id).count();
 }

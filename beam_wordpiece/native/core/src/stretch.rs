@@ -55,9 +55,28 @@ impl Stretch {
         ended: bool,
         emit: impl FnMut(u32, Range<usize>, usize),
     ) -> Range<usize> {
+        let (end, never) = (part.end, |_| false);
+        self.run_until(tables, bytes, part, ended, never, emit).unwrap_or_else(|place| place..end)
+    }
+
+    /// The same until all is decided up to some place for which `meets` holds, and nothing behind it is read: then that
+    /// is the error, and the stretch goes on from there.
+    #[inline(always)]
+    pub fn run_until(
+        &mut self,
+        tables: &Tables<'_>,
+        bytes: &[u8],
+        part: Range<usize>,
+        ended: bool,
+        mut meets: impl FnMut(usize) -> bool,
+        emit: impl FnMut(u32, Range<usize>, usize),
+    ) -> Result<Range<usize>, usize> {
         let mut machine = Machine::new(tables, bytes, *self, part.start, emit);
         while machine.at.byte < part.end {
-            machine.step();
+            if machine.step(&mut meets) {
+                *self = Stretch { at_root: false, jamo: 0, run: None };
+                return Err(machine.at.byte);
+            }
         }
         while machine.unit().failure != NONE && (ended || machine.unit().base == 0) {
             machine.fail();
@@ -65,7 +84,7 @@ impl Stretch {
         let start = machine.start;
         let open = Stretch { at_root: machine.at_root, jamo: start.jamo as u8, run: None };
         *self = if ended { Stretch::default() } else { open };
-        start.byte..part.end
+        Ok(start.byte..part.end)
     }
 
     /// Match the complete stretches of a chunk, and append their ids and those of the tokens that were found already.
@@ -211,21 +230,27 @@ impl<'a, E: FnMut(u32, Range<usize>, usize)> Machine<'a, E> {
         (self.tables.units[(base ^ code) as usize].check == base).then_some(base ^ code)
     }
 
-    /// Read one character. A failure link leads to a smaller depth, and only a character makes it greater, by one.
+    /// Read one character, unless before or after that the machine is at `r#` at a place for which `meets` holds: then
+    /// gives true. A failure link leads to a smaller depth, and only a character makes it greater, by one.
     #[inline(always)]
-    fn step(&mut self) {
+    fn step(&mut self, meets: &mut impl FnMut(usize) -> bool) -> bool {
         let (code, next) = self.decode(self.at);
         loop {
             if let Some(child) = self.child(self.base, code) {
                 self.at = next;
-                return self.enter(child);
+                self.enter(child);
+                return false;
             }
             if self.unit().failure == NONE {
                 self.at = next;
                 self.put(UNKNOWN_CHARACTER, next);
-                return self.enter(self.root());
+                self.enter(self.root());
+                return next.jamo == 0 && meets(next.byte);
             }
             self.fail();
+            if self.node == self.tables.parameters.suffix_root && self.at.jamo == 0 && meets(self.at.byte) {
+                return true;
+            }
         }
     }
 

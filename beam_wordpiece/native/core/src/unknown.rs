@@ -95,6 +95,23 @@ impl<'a> Sink<'a> {
         self.push(token, bytes);
     }
 
+    /// Number of ids so far.
+    pub fn count(&self) -> usize {
+        self.out.ids.len()
+    }
+
+    /// Add tokens whose places are not wanted. [`UNKNOWN_CHARACTER`] is among them only where each is unknown by itself.
+    #[inline(always)]
+    pub fn tokens(&mut self, tokens: &[u32]) {
+        if self.run.is_some() && !tokens.is_empty() {
+            self.end_run();
+        }
+        let (unk_id, before) = (self.unk_id, self.out.ids.len());
+        let id = |&token: &u32| if token == UNKNOWN_CHARACTER { unk_id } else { token };
+        self.out.ids.extend(tokens.iter().map(id));
+        self.out.unknowns += self.out.ids[before..].iter().filter(|&&id| id == unk_id).count();
+    }
+
     /// Add the unknown token for all of a word.
     pub fn unknown_word(&mut self, bytes: Range<usize>) {
         self.push(self.unk_id, bytes);

@@ -3,6 +3,7 @@
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::double_array::{Codes, Packed, ROOT_UNIT};
+use crate::failure::UNKNOWN_CHARACTER;
 use crate::lookup::Lookup;
 use crate::merge::MARGIN;
 use crate::repeats::{LONGER_THAN, Repeats};
@@ -12,11 +13,11 @@ use crate::simd::lanes::MOST_LANES;
 use crate::transducer;
 use crate::trie::NONE;
 use crate::utf8;
-use crate::walk_log::Log;
+use crate::walk_log::{Log, put_places};
 use std::ops::Range;
 
 /// Bytes behind the text that decoding may look at, at least, and ids behind the last pieces.
-const SLACK: usize = 64;
+pub const SLACK: usize = 64;
 const _: () = assert!(MARGIN + COPIED <= SLACK, "pieces are copied in blocks, into a stretch and out of it");
 
 /// The pieces of the words that were missed.
@@ -27,10 +28,14 @@ pub struct Pieces {
     /// Ids; each word has a stretch of its own, with room for as many pieces as it has bytes and one more. There is
     /// room for [`MARGIN`] more behind the last stretch.
     pub ids: Vec<u32>,
+    /// Where each of the ids ends in the buffer of the chunk, 0 where that is not known; of words by their characters.
+    pub places: Vec<u32>,
     /// Where the stretch of each word begins.
     pub firsts: Vec<u32>,
     /// Number of pieces of each word.
     pub counts: Vec<u32>,
+    /// Ids that the stretches have room for.
+    pub room: usize,
     /// Words of ASCII that have to be walked.
     pub ascii: Work,
     /// Other words that have to be walked.
@@ -41,6 +46,14 @@ pub struct Pieces {
     pub log: Log,
 }
 
+/// Matched by characters, a word with this bit in its number begins at `r`, others at `r#`.
+pub const FROM_ROOT: u32 = 1 << 30;
+/// Matched by characters, all tokens of a word with this bit in its number are popped. Of others only those that are the
+/// same whatever comes next.
+pub const WHOLE: u32 = 1 << 31;
+/// The number without the bits.
+pub const NUMBER: u32 = FROM_ROOT - 1;
+
 /// Words to be walked, field by field, so that several can be loaded at once. There is room for a vector behind the
 /// last of them.
 #[derive(Debug, Default)]
@@ -49,7 +62,7 @@ pub struct Work {
     pub starts: Vec<u32>,
     /// End in the buffer.
     pub ends: Vec<u32>,
-    /// Which of the missed words it is.
+    /// Which of the missed words it is; of words by their characters with [`FROM_ROOT`] and [`WHOLE`].
     pub numbers: Vec<u32>,
     /// Where its pieces go.
     pub targets: Vec<u32>,
@@ -61,7 +74,7 @@ pub struct Work {
 
 impl Work {
     /// Forget all words, and make room for so many.
-    fn clear(&mut self, most: usize) {
+    pub fn clear(&mut self, most: usize) {
         self.count = 0;
         if self.starts.len() < most + MOST_LANES {
             let Work { starts, ends, numbers, targets, texts, .. } = self;
@@ -100,11 +113,12 @@ impl Work {
         }
     }
 
+    /// Add a word.
     #[inline(always)]
-    fn push(&mut self, start: usize, end: usize, number: usize, target: usize) {
+    pub fn push(&mut self, start: usize, end: usize, number: u32, target: usize) {
         self.starts[self.count] = start as u32;
         self.ends[self.count] = end as u32;
-        self.numbers[self.count] = number as u32;
+        self.numbers[self.count] = number;
         self.targets[self.count] = target as u32;
         self.count += 1;
     }
@@ -114,7 +128,8 @@ impl Pieces {
     /// Split the words of a chunk that were missed.
     #[inline(always)]
     pub fn run<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, lookup: &Lookup) {
-        self.prepare(tables, chunk, lookup);
+        let limit = tables.parameters.max_input_chars_per_word as usize;
+        self.prepare(tables, chunk, lookup, limit, 0);
         if tables.transitions.is_empty() {
             simd.walk(&Machine::new(tables, &chunk.bytes), self);
         } else {
@@ -123,12 +138,29 @@ impl Pieces {
         self.repeats.resolve(&mut self.firsts, &mut self.counts);
     }
 
-    /// Decide the words that need no walk; split the Hangul syllables of the others, behind the text of the chunk.
+    /// The same where an unknown character is unknown by itself: its piece is
+    /// [`UNKNOWN_CHARACTER`](crate::failure::UNKNOWN_CHARACTER), and no word is too long.
     #[inline(always)]
-    fn prepare(&mut self, tables: &Tables<'_>, chunk: &mut Chunk, Lookup { ids: values, missed, .. }: &Lookup) {
+    pub fn run_by_characters<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, lookup: &Lookup) {
+        self.prepare(tables, chunk, lookup, usize::MAX, FROM_ROOT | WHOLE);
+        self.places.resize(self.ids.len(), 0);
+        simd.walk_by_characters(&Machine::new(tables, &chunk.bytes), self);
+        self.repeats.resolve(&mut self.firsts, &mut self.counts);
+    }
+
+    /// Decide the words that need no walk; split the Hangul syllables of the others, behind the text of the chunk. A word
+    /// of more than `limit` characters is unknown. The numbers of the others get `flags`.
+    #[inline(always)]
+    fn prepare(
+        &mut self,
+        tables: &Tables<'_>,
+        chunk: &mut Chunk,
+        Lookup { ids: values, missed, .. }: &Lookup,
+        limit: usize,
+        flags: u32,
+    ) {
         let count = missed.iter().map(|bits| bits.count_ones() as usize).sum();
-        self.make_room(chunk, count);
-        let limit = tables.parameters.max_input_chars_per_word as usize;
+        self.make_room(chunk.len + count, count);
         let hangul = tables.parameters.split_hangul != 0;
         let mut free = chunk.len + SLACK;
         let mut number = 0;
@@ -156,15 +188,15 @@ impl Pieces {
                 } else if word.len() > LONGER_THAN && self.repeats.find(&chunk.bytes, start..end, number) {
                     // The earlier one is walked.
                 } else if is_ascii(&chunk.bytes, start, end) {
-                    self.ascii.push(start, end, number, first);
+                    self.ascii.push(start, end, number as u32 | flags, first);
                 } else if let [TOKEN_MARK, id @ ..] = word {
                     self.ids[first] = u32::from_le_bytes(id.try_into().unwrap_or_default());
                 } else if hangul && word.iter().any(|byte| (0xEA..=0xED).contains(byte)) {
                     let end = chunk.split_syllables(start..end, free);
-                    self.other.push(free, end, number, first);
+                    self.other.push(free, end, number as u32 | flags, first);
                     free = end;
                 } else {
-                    self.other.push(start, end, number, first);
+                    self.other.push(start, end, number as u32 | flags, first);
                 }
                 number += 1;
             }
@@ -172,11 +204,11 @@ impl Pieces {
         chunk.ensure(free + SLACK);
     }
 
-    /// Make room for the pieces of so many words.
-    fn make_room(&mut self, chunk: &Chunk, count: usize) {
-        let room = chunk.len + count + SLACK;
-        if self.ids.len() < room {
-            self.ids.resize(room * 2, 0);
+    /// Make room for so many pieces of so many words.
+    pub fn make_room(&mut self, pieces: usize, count: usize) {
+        self.room = pieces + SLACK;
+        if self.ids.len() < self.room {
+            self.ids.resize(self.room * 2, 0);
         }
         for field in [&mut self.words, &mut self.firsts, &mut self.counts] {
             field.resize(count, 0);
@@ -184,6 +216,30 @@ impl Pieces {
         self.repeats.clear();
         self.ascii.clear(count);
         self.other.clear(count);
+    }
+
+    /// Add ids behind the stretches, which any word may have for its pieces.
+    pub fn append(&mut self, ids: &[u32]) {
+        let end = self.room + ids.len();
+        if self.ids.len() < end + SLACK {
+            self.ids.resize(end + SLACK, 0);
+        }
+        self.ids[self.room..end].copy_from_slice(ids);
+    }
+
+    /// Walk all words one after the other, by their characters.
+    pub fn walk_each_by_characters(&mut self, machine: &Machine<'_>) {
+        let Pieces { ids, places, counts, ascii, other, .. } = self;
+        let (bytes, codes) = (machine.bytes, machine.tables.codes);
+        for work in [ascii, other] {
+            let words = work.starts.iter().zip(&work.ends).zip(work.numbers.iter().zip(&work.targets));
+            for ((&start, &end), (&number, &target)) in words.take(work.count) {
+                let (ids, places) = (&mut ids[target as usize..], &mut places[target as usize..]);
+                let decode = |at: usize| code(&codes, bytes, at);
+                let count = machine.match_characters(start as usize..end as usize, decode, ids, places);
+                counts[(number & NUMBER) as usize] = count as u32;
+            }
+        }
     }
 
     /// Walk all words one after the other.
@@ -244,7 +300,8 @@ pub struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    fn new(tables: &'a Tables<'a>, bytes: &'a [u8]) -> Machine<'a> {
+    /// The automaton of these tables over a text.
+    pub fn new(tables: &'a Tables<'a>, bytes: &'a [u8]) -> Machine<'a> {
         let parameters = tables.parameters;
         let base = |unit: u32| tables.units[unit as usize].base;
         Machine {
@@ -281,6 +338,47 @@ impl<'a> Machine<'a> {
             node = self.fail(node, &mut count, out)?;
         }
         Some(count)
+    }
+
+    /// The same where an unknown character is popped by itself. `places`: where tokens end, 0 where that is not known.
+    #[inline(always)]
+    fn match_characters(
+        &self,
+        word: Range<usize>,
+        decode: impl Fn(usize) -> (u32, usize),
+        out: &mut [u32],
+        places: &mut [u32],
+    ) -> usize {
+        let units = self.tables.units;
+        let (mut node, mut base, mut at, mut count) = (ROOT_UNIT, self.root_base, word.start, 0);
+        while at < word.end {
+            let (code, length) = decode(at);
+            loop {
+                let child = &units[(base ^ code) as usize];
+                if child.check == base {
+                    (node, base) = (base ^ code, child.base);
+                    break;
+                }
+                let before = count;
+                if let Some(link) = self.fail(node, &mut count, out) {
+                    let known = link == self.suffix_root;
+                    put_places(&mut places[before..count], if known { at as u32 } else { 0 });
+                    (node, base) = (link, units[link as usize].base);
+                } else {
+                    (out[count], places[count]) = (UNKNOWN_CHARACTER, (at + length) as u32);
+                    count += 1;
+                    (node, base) = (self.suffix_root, self.suffix_base);
+                    break;
+                }
+            }
+            at += length;
+        }
+        while let (before, Some(link)) = (count, self.fail(node, &mut count, out)) {
+            let known = link == self.suffix_root;
+            put_places(&mut places[before..count], if known { at as u32 } else { 0 });
+            node = link;
+        }
+        count
     }
 
     /// The failure link of a node, if it has one; its pops go behind the first `count` ids.

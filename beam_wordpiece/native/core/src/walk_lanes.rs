@@ -6,84 +6,19 @@
 //! step of its own.
 
 use crate::double_array::Packed;
+use crate::failure::UNKNOWN_CHARACTER;
 use crate::simd::lanes::{Lanes, MOST_LANES, Places};
 use crate::trie::NONE;
-use crate::utf8;
-use crate::walk::{Machine, Pieces, Work, walk_each};
+use crate::walk::{FROM_ROOT, Machine, NUMBER, Pieces, WHOLE, Work, walk_each};
 use crate::walk_log::{Log, SIZE};
+use crate::walk_readers::{Ascii, Reader, Utf8};
 
 /// Groups that take turns.
 const GROUPS: usize = 4;
 /// Steps from one look at the text to the next.
-const STEPS: usize = 4;
+pub const STEPS: usize = 4;
 
 const _: () = assert!(GROUPS * STEPS * MOST_LANES < SIZE, "all groups together fit into half of the log");
-const _: () = assert!(STEPS <= 4, "a lane with ASCII keeps four bytes");
-
-/// How lanes read the characters of their words.
-trait Reader<L: Lanes> {
-    /// What a lane keeps of the text at its place: enough for [`STEPS`] characters, or made anew by every `next`.
-    fn load(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector;
-    /// The same for lanes whose last characters came from `next`.
-    fn reload(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> L::Vector;
-    /// Codes of the characters that come next.
-    fn codes(walk: &Walk<'_, L>, text: L::Vector) -> L::Vector;
-    /// Places and text behind those characters.
-    fn next(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> [L::Vector; 2];
-}
-
-/// Words of ASCII: a lane keeps the next four bytes.
-struct Ascii;
-
-impl<L: Lanes> Reader<L> for Ascii {
-    #[inline(always)]
-    fn load(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
-        // SAFETY: a place is at most four bytes behind the end of a word, behind which there are 64 readable bytes.
-        unsafe { walk.lanes.gather_4(walk.machine.bytes, places) }
-    }
-
-    #[inline(always)]
-    fn reload(walk: &Walk<'_, L>, places: L::Vector, _text: L::Vector) -> L::Vector {
-        Self::load(walk, places)
-    }
-
-    #[inline(always)]
-    fn codes(walk: &Walk<'_, L>, text: L::Vector) -> L::Vector {
-        let lanes = walk.lanes;
-        lanes.min(lanes.and(text, lanes.splat(0xFF)), walk.greatest_code)
-    }
-
-    #[inline(always)]
-    fn next(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> [L::Vector; 2] {
-        [walk.lanes.add(places, walk.lanes.splat(1)), walk.lanes.shr::<8>(text)]
-    }
-}
-
-/// Any words: a lane keeps the code of the next character, and from bit 24 its length.
-struct Utf8;
-
-impl<L: Lanes> Reader<L> for Utf8 {
-    #[inline(always)]
-    fn load(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
-        characters(walk, places)
-    }
-
-    #[inline(always)]
-    fn reload(_walk: &Walk<'_, L>, _places: L::Vector, text: L::Vector) -> L::Vector {
-        text
-    }
-
-    #[inline(always)]
-    fn codes(walk: &Walk<'_, L>, text: L::Vector) -> L::Vector {
-        walk.lanes.and(text, walk.lanes.splat(0xFF_FFFF))
-    }
-
-    #[inline(always)]
-    fn next(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> [L::Vector; 2] {
-        let places = walk.lanes.add(places, walk.lanes.shr::<24>(text));
-        [places, characters(walk, places)]
-    }
-}
 
 /// Words on their way through the automaton.
 struct Group<L: Lanes> {
@@ -95,6 +30,8 @@ struct Group<L: Lanes> {
     pops: L::Vector,
     /// The next step only loads the node of the failure link.
     follow: L::Mask,
+    /// Of words by their characters: those that end where they do, see [`WHOLE`].
+    whole: L::Mask,
     /// The text that comes next, see [`Reader`].
     text: L::Vector,
     /// Where that is.
@@ -108,13 +45,16 @@ struct Group<L: Lanes> {
 }
 
 /// What all groups use: the automaton, the words that wait, and what was found.
-struct Walk<'a, L: Lanes> {
-    lanes: L,
-    machine: &'a Machine<'a>,
+pub struct Walk<'a, L: Lanes> {
+    /// The operations.
+    pub lanes: L,
+    /// The automaton and the text.
+    pub machine: &'a Machine<'a>,
     /// The units as bytes, and the number of the last.
     units: &'a [u8],
     last_unit: L::Vector,
-    greatest_code: L::Vector,
+    /// What a greater code becomes, see [`Codes`](crate::double_array::Codes).
+    pub greatest_code: L::Vector,
     /// The fields of the words that wait, all of one length.
     starts: &'a [u32],
     ends: &'a [u32],
@@ -127,15 +67,16 @@ struct Walk<'a, L: Lanes> {
     log: &'a mut Log,
 }
 
-/// Walk all words of `pieces`.
+/// Walk all words of `pieces`. Where `CHARACTERS` holds, an unknown character is unknown by itself, and where tokens end
+/// is written too; otherwise the word is.
 #[inline(always)]
-pub fn walk<L: Lanes>(lanes: L, machine: &Machine<'_>, pieces: &mut Pieces) {
-    walk_words::<L, Ascii>(lanes, machine, pieces, |pieces| &mut pieces.ascii);
-    walk_words::<L, Utf8>(lanes, machine, pieces, |pieces| &mut pieces.other);
+pub fn walk<L: Lanes, const CHARACTERS: bool>(lanes: L, machine: &Machine<'_>, pieces: &mut Pieces) {
+    walk_words::<L, Ascii, CHARACTERS>(lanes, machine, pieces, |pieces| &mut pieces.ascii);
+    walk_words::<L, Utf8, CHARACTERS>(lanes, machine, pieces, |pieces| &mut pieces.other);
 }
 
 #[inline(always)]
-fn walk_words<L: Lanes, R: Reader<L>>(
+fn walk_words<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
     lanes: L,
     machine: &Machine<'_>,
     pieces: &mut Pieces,
@@ -143,18 +84,23 @@ fn walk_words<L: Lanes, R: Reader<L>>(
 ) {
     let mut work = std::mem::take(which(pieces));
     // A group that is mostly empty costs as much as a full one.
-    if work.count < L::COUNT / 2 {
+    if work.count < if CHARACTERS { 1 } else { L::COUNT / 2 } {
         walk_each(machine, &work, &mut pieces.ids, &mut pieces.counts);
     } else {
         work.pad(L::COUNT);
-        walk_in_groups::<L, R>(lanes, machine, pieces, &mut work);
+        walk_in_groups::<L, R, CHARACTERS>(lanes, machine, pieces, &mut work);
     }
     *which(pieces) = work;
 }
 
 #[inline(always)]
-fn walk_in_groups<L: Lanes, R: Reader<L>>(lanes: L, machine: &Machine<'_>, pieces: &mut Pieces, work: &mut Work) {
-    let Pieces { ids, firsts, counts, log, .. } = pieces;
+fn walk_in_groups<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
+    lanes: L,
+    machine: &Machine<'_>,
+    pieces: &mut Pieces,
+    work: &mut Work,
+) {
+    let Pieces { ids, places, firsts, counts, log, .. } = pieces;
     let Work { starts, ends, numbers, targets, texts, count } = work;
     let length = *count + L::COUNT;
     let mut walk = Walk {
@@ -177,73 +123,28 @@ fn walk_in_groups<L: Lanes, R: Reader<L>>(lanes: L, machine: &Machine<'_>, piece
     }
     walk.texts = &texts[..length];
     // Variables of their own, and not an array, so that the compiler keeps them in registers as far as there are some.
-    let mut one = Group::filled::<R>(&mut walk);
-    let mut two = Group::filled::<R>(&mut walk);
-    let mut three = Group::filled::<R>(&mut walk);
-    let mut four = Group::filled::<R>(&mut walk);
+    let mut one = Group::filled::<R, CHARACTERS>(&mut walk);
+    let mut two = Group::filled::<R, CHARACTERS>(&mut walk);
+    let mut three = Group::filled::<R, CHARACTERS>(&mut walk);
+    let mut four = Group::filled::<R, CHARACTERS>(&mut walk);
     while one.active | two.active | three.active | four.active != 0 {
         for step in 1..=STEPS {
-            one.turn::<R>(&mut walk, step == STEPS);
-            two.turn::<R>(&mut walk, step == STEPS);
-            three.turn::<R>(&mut walk, step == STEPS);
-            four.turn::<R>(&mut walk, step == STEPS);
+            one.turn::<R, CHARACTERS>(&mut walk, step == STEPS);
+            two.turn::<R, CHARACTERS>(&mut walk, step == STEPS);
+            three.turn::<R, CHARACTERS>(&mut walk, step == STEPS);
+            four.turn::<R, CHARACTERS>(&mut walk, step == STEPS);
         }
         if walk.log.may_overflow_with(GROUPS * STEPS * L::COUNT) {
-            walk.log.drain(machine, ids, firsts, counts);
+            walk.log.drain::<CHARACTERS>(machine, ids, places, firsts, counts);
         }
     }
-    walk.log.drain(machine, ids, firsts, counts);
-}
-
-/// The codes of the characters at these places, with their lengths from bit 24.
-#[inline(always)]
-fn characters<L: Lanes>(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
-    let (lanes, mask) = (walk.lanes, walk.greatest_code);
-    // SAFETY: a place is at most four bytes behind the end of a word, behind which there are 64 readable bytes.
-    let bytes = unsafe { lanes.gather_4(walk.machine.bytes, places) };
-    let lead = lanes.and(bytes, lanes.splat(0xFF));
-    let ascii = lanes.or(lanes.min(lead, mask), lanes.splat(1 << 24));
-    let more = lanes.greater(lead, lanes.splat(0x7F));
-    if lanes.bits(more) == 0 {
-        return ascii;
-    }
-    let six = lanes.splat(0x3F);
-    let second = lanes.and(lanes.shr::<8>(bytes), six);
-    let third = lanes.and(lanes.shr::<16>(bytes), six);
-    let two = lanes.or(lanes.shl::<6>(lanes.and(bytes, lanes.splat(0x1F))), second);
-    let upper = lanes.or(lanes.shl::<12>(lanes.and(bytes, lanes.splat(0x0F))), lanes.shl::<6>(second));
-    let three = lanes.or(upper, third);
-    let is_three = lanes.greater(lead, lanes.splat(0xDF));
-    let two = lanes.or(lanes.min(two, mask), lanes.splat(2 << 24));
-    let three = lanes.or(lanes.min(three, mask), lanes.splat(3 << 24));
-    let codes = lanes.select(is_three, lanes.select(more, ascii, two), three);
-    let is_four = lanes.bits(lanes.greater(lead, lanes.splat(0xEF)));
-    if is_four != 0 { supplementary(walk, codes, places, is_four) } else { codes }
-}
-
-/// The same where some characters have four bytes.
-#[inline(always)]
-fn supplementary<L: Lanes>(walk: &Walk<'_, L>, codes: L::Vector, places: L::Vector, which: u32) -> L::Vector {
-    let (mut spilled, mut at) = ([0; MOST_LANES], [0; MOST_LANES]);
-    walk.lanes.store(codes, &mut spilled);
-    walk.lanes.store(places, &mut at);
-    decode_four_bytes(walk.machine, &mut spilled, &at, which);
-    walk.lanes.load(&spilled)
-}
-
-/// Decode the characters of the lanes that the bits name.
-#[inline(never)]
-fn decode_four_bytes(machine: &Machine<'_>, codes: &mut [u32; MOST_LANES], places: &[u32; MOST_LANES], which: u32) {
-    for (lane, code) in codes.iter_mut().enumerate().filter(|(lane, _)| which >> lane & 1 != 0) {
-        let (c, length) = utf8::decode(machine.bytes, places[lane] as usize);
-        *code = machine.tables.codes.code(c) | (length as u32) << 24;
-    }
+    walk.log.drain::<CHARACTERS>(machine, ids, places, firsts, counts);
 }
 
 impl<L: Lanes> Group<L> {
     /// A group with the words that come next.
     #[inline(always)]
-    fn filled<R: Reader<L>>(walk: &mut Walk<'_, L>) -> Group<L> {
+    fn filled<R: Reader<L>, const CHARACTERS: bool>(walk: &mut Walk<'_, L>) -> Group<L> {
         let lanes = walk.lanes;
         let zero = lanes.splat(0);
         let mut group = Group {
@@ -252,6 +153,7 @@ impl<L: Lanes> Group<L> {
             failure: lanes.splat(NONE),
             pops: zero,
             follow: lanes.mask(0),
+            whole: lanes.mask(0),
             text: zero,
             at: zero,
             end: zero,
@@ -259,18 +161,18 @@ impl<L: Lanes> Group<L> {
             number: zero,
             places: Places([0; MOST_LANES]),
         };
-        group.refill(walk, u32::MAX >> (32 - L::COUNT));
+        group.refill::<CHARACTERS>(walk, u32::MAX >> (32 - L::COUNT));
         group.ask::<R>(walk);
         group
     }
 
     /// One step of every word, with nodes that are there, and the question for those of the next step.
     #[inline(always)]
-    fn turn<R: Reader<L>>(&mut self, walk: &mut Walk<'_, L>, reload: bool) {
+    fn turn<R: Reader<L>, const CHARACTERS: bool>(&mut self, walk: &mut Walk<'_, L>, reload: bool) {
         if self.active == 0 {
             return;
         }
-        self.step::<R>(walk);
+        self.step::<R, CHARACTERS>(walk);
         if reload {
             self.text = R::reload(walk, self.at, self.text);
         }
@@ -291,7 +193,7 @@ impl<L: Lanes> Group<L> {
 
     /// Put words that wait into these lanes; those that get none become idle.
     #[inline(always)]
-    fn refill(&mut self, walk: &mut Walk<'_, L>, free: u32) {
+    fn refill<const CHARACTERS: bool>(&mut self, walk: &mut Walk<'_, L>, free: u32) {
         let (lanes, next) = (walk.lanes, walk.next);
         let waiting = walk.count - next;
         let filled = if free.count_ones() as usize <= waiting { free } else { lowest_bits(free, waiting) };
@@ -301,7 +203,13 @@ impl<L: Lanes> Group<L> {
         self.target = lanes.expand(self.target, filled, &walk.targets[next..]);
         self.text = lanes.expand(self.text, filled, &walk.texts[next..]);
         let mask = lanes.mask(free);
-        self.base = lanes.select(mask, self.base, lanes.splat(walk.machine.root_base));
+        let mut root_base = lanes.splat(walk.machine.root_base);
+        if CHARACTERS {
+            let has = |flag: u32| lanes.not_zero(lanes.and(self.number, lanes.splat(flag)));
+            root_base = lanes.select(has(FROM_ROOT), lanes.splat(walk.machine.suffix_base), root_base);
+            self.whole = has(WHOLE);
+        }
+        self.base = lanes.select(mask, self.base, root_base);
         self.failure = lanes.select(mask, self.failure, lanes.splat(NONE));
         self.pops = lanes.select(mask, self.pops, lanes.splat(0));
         walk.next += filled.count_ones() as usize;
@@ -310,43 +218,63 @@ impl<L: Lanes> Group<L> {
 
     /// One step of every word.
     #[inline(always)]
-    fn step<R: Reader<L>>(&mut self, walk: &mut Walk<'_, L>) {
+    fn step<R: Reader<L>, const CHARACTERS: bool>(&mut self, walk: &mut Walk<'_, L>) {
         let (lanes, machine) = (walk.lanes, walk.machine);
         let active = lanes.mask(self.active);
         // SAFETY: a unit has 16 bytes, and `ask` took no number greater than that of the last one.
         let [check, base, failure, pops] = unsafe { lanes.gather_16(walk.units, &self.places.0) };
         let [after, text] = R::next(walk, self.at, self.text);
         let taken = lanes.but_not(lanes.both(active, lanes.equal(check, self.base)), self.follow);
-        self.at = lanes.select(taken, self.at, after);
-        self.text = lanes.select(taken, self.text, text);
         let arrived = lanes.either(taken, self.follow);
+        let mut read = taken;
+        if CHARACTERS {
+            // At a root without such an edge: the character is popped, and matching goes on behind it.
+            let stuck = lanes.both(lanes.but_not(active, arrived), lanes.equal(self.failure, lanes.splat(NONE)));
+            self.failure = lanes.select(stuck, self.failure, lanes.splat(machine.suffix_root));
+            self.pops = lanes.select(stuck, self.pops, lanes.splat(Packed::one(UNKNOWN_CHARACTER).0));
+            read = lanes.either(taken, stuck);
+        }
+        self.at = lanes.select(read, self.at, after);
+        self.text = lanes.select(read, self.text, text);
         self.base = lanes.select(arrived, self.base, base);
         self.failure = lanes.select(arrived, self.failure, failure);
         self.pops = lanes.select(arrived, self.pops, pops);
         let ended = lanes.but_not(active, lanes.greater(self.end, self.at));
         // A node without children fails whatever comes next.
         let childless = lanes.both(active, lanes.equal(self.base, lanes.splat(0)));
-        let fails = lanes.either(lanes.but_not(active, arrived), lanes.either(childless, ended));
+        // At the end of a part nothing is known of what comes next.
+        let ends = if CHARACTERS { lanes.both(ended, self.whole) } else { ended };
+        let fails = lanes.either(lanes.but_not(active, arrived), lanes.either(childless, ends));
         let dead = lanes.both(fails, lanes.equal(self.failure, lanes.splat(NONE)));
-        self.pop(walk, lanes.bits(lanes.but_not(fails, dead)));
         let to_root = lanes.both(fails, lanes.equal(self.failure, lanes.splat(machine.suffix_root)));
+        let places = if CHARACTERS { lanes.select(to_root, lanes.splat(0), self.at) } else { self.at };
+        self.pop::<CHARACTERS>(walk, places, lanes.bits(lanes.but_not(fails, dead)));
         self.follow = lanes.but_not(lanes.but_not(fails, dead), to_root);
         // The suffix root is known: it is not loaded.
         self.base = lanes.select(to_root, self.base, lanes.splat(machine.suffix_base));
         self.failure = lanes.select(to_root, self.failure, lanes.splat(NONE));
         self.pops = lanes.select(to_root, self.pops, lanes.splat(0));
-        let done = lanes.bits(lanes.either(dead, lanes.both(to_root, ended)));
+        let mut done = lanes.either(dead, lanes.both(to_root, ended));
+        if CHARACTERS {
+            done = lanes.either(done, lanes.but_not(ended, self.whole));
+        }
+        let done = lanes.bits(done);
         if done != 0 {
-            let end = lanes.select(dead, self.target, lanes.splat(NONE));
-            walk.log.push_ended(lanes, self.number, end, done);
-            self.refill(walk, done);
+            // By characters no word is unknown as a whole.
+            let end = if CHARACTERS { self.target } else { lanes.select(dead, self.target, lanes.splat(NONE)) };
+            let number = if CHARACTERS { lanes.and(self.number, lanes.splat(NUMBER)) } else { self.number };
+            walk.log.push_ended(lanes, number, end, done);
+            self.refill::<CHARACTERS>(walk, done);
         }
     }
 
-    /// Put the failure pops of these lanes into the log.
+    /// Put the failure pops of these lanes into the log, and where the last token of each ends, if that is known.
     #[inline(always)]
-    fn pop(&mut self, walk: &mut Walk<'_, L>, which: u32) {
+    fn pop<const CHARACTERS: bool>(&mut self, walk: &mut Walk<'_, L>, places: L::Vector, which: u32) {
         let lanes = walk.lanes;
+        if CHARACTERS {
+            walk.log.push_places(lanes, places, which);
+        }
         walk.log.push_pops(lanes, self.pops, self.target, which);
         let mask = lanes.mask(which);
         let count = lanes.shr::<28>(self.pops);

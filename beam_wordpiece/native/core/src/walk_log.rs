@@ -10,6 +10,8 @@ use crate::walk::{Machine, pop};
 pub struct Log {
     /// Failure pops, packed, and where they go.
     pops: Entries,
+    /// Of words by their characters: where the last token of each of these ends, 0 where that is not known.
+    places: [u32; SIZE + MOST_LANES],
     /// Words at their end, and where the pieces of each end: NONE for a word that cannot be split.
     ended: Entries,
 }
@@ -49,6 +51,13 @@ impl Log {
         self.pops.push(lanes, [pops, targets], bits);
     }
 
+    /// Add where the last tokens of failure pops end; to be followed by those.
+    #[inline(always)]
+    pub fn push_places<L: Lanes>(&mut self, lanes: L, places: L::Vector, bits: u32) {
+        let at = self.pops.length % SIZE;
+        lanes.compress(places, bits, &mut self.places[at..at + MOST_LANES]);
+    }
+
     /// Add words at their end, in the lanes that the bits name.
     #[inline(always)]
     pub fn push_ended<L: Lanes>(&mut self, lanes: L, numbers: L::Vector, ends: L::Vector, bits: u32) {
@@ -61,14 +70,27 @@ impl Log {
         self.pops.length.max(self.ended.length) + entries >= SIZE
     }
 
-    /// Write the pops and the counts.
-    pub fn drain(&mut self, machine: &Machine<'_>, ids: &mut [u32], firsts: &[u32], counts: &mut [u32]) {
-        for (pops, target) in self.pops.take() {
-            let packed = Packed(pops);
+    /// Write the pops and the counts, and of words by their characters where tokens end.
+    pub fn drain<const CHARACTERS: bool>(
+        &mut self,
+        machine: &Machine<'_>,
+        ids: &mut [u32],
+        places: &mut [u32],
+        firsts: &[u32],
+        counts: &mut [u32],
+    ) {
+        for ((pops, target), &place) in self.pops.take().zip(&self.places) {
+            let (packed, target) = (Packed(pops), target as usize);
             if packed.count() == 1 {
-                ids[target as usize] = packed.value();
+                ids[target] = packed.value();
+                if CHARACTERS {
+                    places[target] = place;
+                }
             } else {
-                pop(packed, machine.tables.pops, &mut ids[target as usize..]);
+                let count = pop(packed, machine.tables.pops, &mut ids[target..]);
+                if CHARACTERS {
+                    put_places(&mut places[target..target + count], place);
+                }
             }
         }
         for (number, end) in self.ended.take() {
@@ -82,9 +104,17 @@ impl Log {
     }
 }
 
+/// Of tokens that are popped together it is known where the last one ends.
+pub fn put_places(places: &mut [u32], last: u32) {
+    places.fill(0);
+    if let Some(place) = places.last_mut() {
+        *place = last;
+    }
+}
+
 impl Default for Log {
     fn default() -> Log {
         let none = || Entries { first: [0; SIZE + MOST_LANES], second: [0; SIZE + MOST_LANES], length: 0 };
-        Log { pops: none(), ended: none() }
+        Log { pops: none(), places: [0; SIZE + MOST_LANES], ended: none() }
     }
 }

@@ -83,6 +83,11 @@ impl<'a, const W: usize> WordTable<'a, W> {
         (difference == 0).then(|| (slot[W - 1] >> (64 - 8 * VALUE_BYTES)) as u32)
     }
 
+    /// Whether there is no word. It looks no further than the first one.
+    pub fn is_empty(&self) -> bool {
+        self.slots.iter().all(|slot| *slot == [u64::MAX; W])
+    }
+
     /// Number of words with several pieces.
     pub fn several(&self) -> usize {
         let value = |slot: &[u64; W]| (slot[W - 1] >> (64 - 8 * VALUE_BYTES)) as u32;

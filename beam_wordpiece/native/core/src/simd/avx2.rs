@@ -103,6 +103,7 @@ impl Avx2 {
 impl Simd for Avx2 {
     type Block = Pair;
     const WIDE: bool = true;
+    const LANES: usize = <Self as super::lanes::Lanes>::COUNT;
 
     #[inline]
     fn run<T>(self, work: impl FnOnce(Avx2) -> T) -> T {
@@ -127,7 +128,12 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
-        walk_lanes::walk(self, machine, pieces);
+        walk_lanes::walk::<Self, false>(self, machine, pieces);
+    }
+
+    #[inline(always)]
+    fn walk_by_characters(self, machine: &Machine<'_>, pieces: &mut Pieces) {
+        walk_lanes::walk::<Self, true>(self, machine, pieces);
     }
 
     #[inline(always)]

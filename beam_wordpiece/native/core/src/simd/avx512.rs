@@ -48,6 +48,7 @@ static IOTA: [u8; 64] = {
 impl Simd for Avx512 {
     type Block = __m512i;
     const WIDE: bool = true;
+    const LANES: usize = <Self as super::lanes::Lanes>::COUNT;
 
     #[inline]
     fn run<T>(self, work: impl FnOnce(Avx512) -> T) -> T {
@@ -72,7 +73,12 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
-        walk_lanes::walk(self, machine, pieces);
+        walk_lanes::walk::<Self, false>(self, machine, pieces);
+    }
+
+    #[inline(always)]
+    fn walk_by_characters(self, machine: &Machine<'_>, pieces: &mut Pieces) {
+        walk_lanes::walk::<Self, true>(self, machine, pieces);
     }
 
     #[inline(always)]

@@ -49,6 +49,8 @@ pub trait Simd: Copy {
     /// Whether text beyond ASCII is worth looking up in blocks; otherwise masks do its ASCII only, see
     /// [`crate::mixed`].
     const WIDE: bool;
+    /// Words that are walked at once.
+    const LANES: usize;
 
     /// Run code in a function that may use the instructions of the level, so that the operations become part of it.
     fn run<T>(self, work: impl FnOnce(Self) -> T) -> T;
@@ -58,6 +60,8 @@ pub trait Simd: Copy {
     fn look_up(self, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup);
     /// Walk words through the automaton.
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces);
+    /// The same where an unknown character is unknown by itself.
+    fn walk_by_characters(self, machine: &Machine<'_>, pieces: &mut Pieces);
     /// Load a block.
     fn load(self, bytes: &[u8; 64]) -> Self::Block;
     /// Load fewer than 64 bytes, and zeros behind them.

@@ -34,6 +34,7 @@ fn which(block: &[u8; 64], holds: impl Fn(u8) -> bool) -> Mask {
 impl Simd for Portable {
     type Block = [u8; 64];
     const WIDE: bool = false;
+    const LANES: usize = 1;
 
     #[inline(always)]
     fn run<T>(self, work: impl FnOnce(Portable) -> T) -> T {
@@ -49,6 +50,10 @@ impl Simd for Portable {
 
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
         pieces.walk_each(machine);
+    }
+
+    fn walk_by_characters(self, machine: &Machine<'_>, pieces: &mut Pieces) {
+        pieces.walk_each_by_characters(machine);
     }
 
     #[inline(always)]
