@@ -6,6 +6,7 @@
 
 use crate::added::{Search, TokenInText, put_marks, sort_marks};
 use crate::automaton::Tables;
+use crate::blocks::BLANKS;
 use crate::chunk::{Chunk, WordMasks};
 use crate::code_points::{Action, Output};
 use crate::mixed::mixed_block;
@@ -147,10 +148,16 @@ impl<S: Simd> Block<S> {
         self.length == BLOCK && self.non_ascii | self.ascii.rare == 0
     }
 
-    /// The bytes in the case that is wanted.
+    /// The bytes in the case that is wanted, and spaces for tabs and line breaks where they are part of the text.
     #[inline(always)]
     pub fn cased(&self, simd: S, tables: &Tables<'_>) -> S::Block {
-        simd.change_case(self.bytes, tables.blocks.case_bit)
+        let bytes = simd.change_case(self.bytes, tables.blocks.case_bit);
+        if !tables.blocks.blanks {
+            return bytes;
+        }
+        let [tab, line_feed, carriage_return] = BLANKS;
+        let blanks = simd.between(self.bytes, tab, line_feed) | simd.equal(self.bytes, carriage_return);
+        simd.blend(blanks, bytes, simd.splat(b' '))
     }
 
     /// The first added token, or key of a rule, that begins in the block.
