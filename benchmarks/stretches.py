@@ -14,6 +14,7 @@ import json
 import statistics
 import tempfile
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,7 +33,9 @@ SAMPLED = 1_500_000
 
 def frequent(documents: list[str], count: int) -> list[str]:
     """The strings that a vocabulary is made of, most work first: how often one occurs times its characters."""
-    sample, counts = "\n".join(documents)[:SAMPLED].lower().replace("\n", " "), Counter[str]()
+    decomposed = unicodedata.normalize("NFD", "\n".join(documents)[:SAMPLED].lower())
+    sample = "".join(" " if c in "\t\n\r" else c for c in decomposed if unicodedata.category(c) != "Mn")
+    counts = Counter[str]()
     for length in range(1, LONGEST + 1):
         found = Counter(sample[start : start + length] for start in range(len(sample) - length + 1))
         counts.update({token: length * times for token, times in found.most_common(4 * count) if times > 1})
@@ -41,25 +44,25 @@ def frequent(documents: list[str], count: int) -> list[str]:
 
 def tokenizers(tokens: list[str], folder: Path) -> dict[str, Callable[[Any], Any]]:
     """What is measured, by name: each takes an array of texts."""
-    path = folder / "tokenizer.json"
-    named = dict.fromkeys(["[UNK]", *tokens, *(f"##{token}" for token in tokens)])
-    model = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"}
-    model |= {"max_input_chars_per_word": 100, "vocab": {token: number for number, token in enumerate(named)}}
     switches = {"clean_text": True, "handle_chinese_chars": False, "strip_accents": None, "lowercase": True}
-    content = {"version": "1.0", "added_tokens": [], "model": model, "normalizer": {"type": "BertNormalizer", **switches}}
-    path.write_text(json.dumps({**content, "pre_tokenizer": {"type": "BertPreTokenizer"}}), encoding="utf-8")
+    rest = {"normalizer": {"type": "BertNormalizer", **switches}, "pre_tokenizer": {"type": "BertPreTokenizer"}}
 
-    def automaton(**options: Any) -> Callable[[Any], Any]:
-        compiled = bw.Automaton.compile(path, **options)
-        return bw.Tokenizer(compiled, add_special_tokens=False).encode_arrow
+    def encoder(prefix: str = "##", **options: Any) -> Callable[[Any], Any]:
+        inner = [f"{prefix}{token}" for token in tokens]
+        vocabulary = {token: number for number, token in enumerate(dict.fromkeys(["[UNK]", *tokens, *inner]))}
+        model = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": prefix, "vocab": vocabulary}
+        model["max_input_chars_per_word"] = 100
+        path = folder / "tokenizer.json"
+        path.write_text(json.dumps({"version": "1.0", "added_tokens": [], "model": model, **rest}), encoding="utf-8")
+        return bw.Tokenizer(bw.Automaton.compile(path, **options), add_special_tokens=False).encode_arrow
 
     return {
-        "words": automaton(),
-        "words, characters": automaton(unknown="character"),
-        "words, runs": automaton(unknown="run"),
-        "unsplit": automaton(pretokenize=False, unknown="character", continuing_subword_prefix=""),
-        "unsplit, runs": automaton(pretokenize=False, unknown="run", continuing_subword_prefix=""),
-        "unsplit, ##": automaton(pretokenize=False, unknown="character"),
+        "words": encoder(),
+        "words, characters": encoder(unknown="character"),
+        "words, runs": encoder(unknown="run"),
+        "unsplit": encoder("", pretokenize=False, unknown="character"),
+        "unsplit, runs": encoder("", pretokenize=False, unknown="run"),
+        "unsplit, ##": encoder(pretokenize=False, unknown="character"),
         "dictionary": bw.Dictionary([f"{token}:{number}" for number, token in enumerate(tokens)]).encode_arrow,
     }
 

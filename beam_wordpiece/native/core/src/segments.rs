@@ -132,7 +132,7 @@ impl Segments {
             if bytes.first() == Some(&TOKEN_MARK) {
                 text.end = text.start;
             } else {
-                if tables.parameters.split_hangul != 0 && bytes.iter().any(|byte| (0xEA..=0xED).contains(byte)) {
+                if tables.parameters.split_hangul != 0 && may_have_hangul(bytes) {
                     let end = chunk.split_syllables(part, free);
                     text = (free + JAMO * usize::from(state.jamo)).min(end)..end;
                     free = end;
@@ -174,6 +174,12 @@ impl Segments {
             target += end - start + 1;
         }
     }
+}
+
+/// Whether there is a first byte of a Hangul syllable. In parts, within which the compiler compares many at a time.
+fn may_have_hangul(bytes: &[u8]) -> bool {
+    let leads = |part: &[u8]| part.iter().fold(false, |any, byte| any | (0xEA..=0xED).contains(byte));
+    bytes.chunks(256).any(leads)
 }
 
 /// The place of a stretch that is so many bytes before its end when its syllables are split, and the jamo before it.
