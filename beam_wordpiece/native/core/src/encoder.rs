@@ -8,13 +8,13 @@ use crate::lookup::Lookup;
 use crate::matching::Matching;
 use crate::normalizer::{Stop, finish, normalize};
 use crate::offsets::NOWHERE;
+use crate::pieces::Pieces;
 pub use crate::rows::{EncodeOptions, Encoded, Part};
 use crate::sample::Counts;
 use crate::segments::Segments;
 use crate::simd::{Level, Simd};
 use crate::stretch::Stretch;
 use crate::utf8;
-use crate::walk::Pieces;
 use crate::whole::Whole;
 
 /// Buffers that are used again from one call to the next. They do not grow with the text, but

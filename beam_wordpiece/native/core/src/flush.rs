@@ -80,9 +80,10 @@ impl Job<'_> {
             #[inline(always)]
             |simd| segments.walk(simd, tables, chunk, pieces),
         );
-        let undecided = segments
-            .join(tables, matching, &mut document.stretch, chunk, pieces, row_ends, out)
-            .map_err(|fault| (out.ends.len(), fault))?;
+        let stretch = &mut document.stretch;
+        let mut sink = Sink::new(tables, chunk, matching.unknown, stretch.run.take(), out);
+        let undecided = segments.join(stretch, pieces, row_ends, &mut sink);
+        let undecided = undecided.map_err(|fault| (out.ends.len(), fault))?;
         chunk.carry(undecided);
         Ok(())
     }

@@ -10,9 +10,10 @@
 //!   `several`, and `sample`, which fills it), put together by `compile`
 //! - the file: `format`, and `automaton` with `tokens`, `added_records` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
-//!   `search`, `exact`), `lookup` (with `lookup_lanes`), `walk` (with `walk_lanes`, `walk_readers`, `walk_log`, `repeats`),
-//!   `merge`; `encoder` runs them; where words or all of a text are stretches (`matching`), `stretch` takes the place of the
-//!   last three, with `unknown`, and `whole` and `fewest` for what needs the end first
+//!   `search`, `exact`), `lookup` (with `lookup_lanes`), `walk` (with `pieces`, `walk_lanes`, `walk_readers`, `walk_log`,
+//!   `repeats`), `merge`; `flush` runs the last three for a chunk, `encoder` all of them
+//! - words or all of a text as stretches (`matching`): `stretch`, one character after the other; in lanes `segments`; what
+//!   becomes of unknown characters: `unknown`, `unknown_words`; what needs the end first: `whole` and `fewest`
 //! - what goes in and comes out: `rows`; what is carried from one part of a document to the next: `document`, as bytes
 //!   `state`; where in the text ids stand: `origins`, `align`, `offsets`
 //! - where the keys of a dictionary stand in a text: `keywords`, `occurrences`
@@ -48,6 +49,7 @@ pub mod occurrences;
 pub mod offsets;
 pub mod options;
 pub mod origins;
+pub mod pieces;
 pub mod profile;
 pub mod repeats;
 pub mod rows;

@@ -1,8 +1,8 @@
 //! The fourth pass: ids of found words and pieces of the others in the order of the words, and the ends of texts.
 
 use crate::lookup::Lookup;
+use crate::pieces::Pieces;
 use crate::rows::Encoded;
-use crate::walk::Pieces;
 use std::ops::Range;
 
 /// Ids that are copied at once, whether there are as many or not.

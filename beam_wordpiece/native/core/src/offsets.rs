@@ -7,9 +7,9 @@
 use crate::automaton::Tables;
 use crate::chunk::Chunk;
 use crate::origins;
+use crate::pieces::Pieces;
 use crate::tokens::TokenList;
 use crate::utf8;
-use crate::walk::Pieces;
 use std::ops::Range;
 
 /// The character that bytes of the template come from, and the word that they are.

@@ -9,14 +9,13 @@
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::failure::UNKNOWN_CHARACTER;
-use crate::matching::Matching;
 use crate::options::Unknown;
-use crate::rows::Encoded;
+use crate::pieces::{FROM_ROOT, Pieces, SLACK, WHOLE};
 use crate::simd::Simd;
 use crate::stretch::Stretch;
 use crate::unknown::{Fault, Sink};
 use crate::utf8;
-use crate::walk::{FROM_ROOT, Machine, Pieces, SLACK, WHOLE};
+use crate::walk::Machine;
 use std::ops::Range;
 
 /// Bytes of a segment, as many as fill all lanes with a chunk, but within these bounds.
@@ -71,16 +70,14 @@ impl Segments {
     /// Append the ids of the stretches and the ends of texts; the same as [`Stretch::run_chunk`].
     pub fn join(
         &self,
-        tables: &Tables<'_>,
-        matching: &Matching,
         stretch: &mut Stretch,
-        chunk: &Chunk,
         pieces: &Pieces,
         text_ends: &[u32],
-        out: &mut Encoded,
+        sink: &mut Sink<'_>,
     ) -> Result<Option<Range<usize>>, Fault> {
-        let joined = Joined { tables, bytes: &chunk.bytes, unknown: matching.unknown, segments: &self.all, pieces };
-        let mut sink = Sink::new(tables, chunk, matching.unknown, stretch.run.take(), out);
+        let chunk = sink.chunk;
+        let joined =
+            Joined { tables: sink.tables, bytes: &chunk.bytes, unknown: sink.unknown, segments: &self.all, pieces };
         let mut text_ends = text_ends.iter().peekable();
         let mut first = 0;
         for (word, (text, end)) in self.texts.iter().enumerate() {
@@ -95,7 +92,7 @@ impl Segments {
                 continue;
             }
             let mut state = Stretch { jamo: 0, ..std::mem::take(stretch) };
-            let undecided = joined.run(&mut state, text.clone(), first..*end, ended, &mut sink);
+            let undecided = joined.run(&mut state, text.clone(), first..*end, ended, sink);
             first = *end;
             if let Some(fault) = sink.fault {
                 return Err(fault);

@@ -18,9 +18,10 @@ use crate::double_array::{
 };
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::pieces::Pieces;
 use crate::trie::{NONE, Node, ROOT, Trie};
 use crate::validate::validate_pops;
-use crate::walk::{Pieces, ascii_code, code, pop};
+use crate::walk::{ascii_code, code, pop};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 

@@ -56,10 +56,13 @@ pub fn byte_token(byte: u8) -> String {
 
 /// Where the tokens of a chunk go.
 pub struct Sink<'a> {
-    tables: &'a Tables<'a>,
-    chunk: &'a Chunk,
+    /// The tables.
+    pub tables: &'a Tables<'a>,
+    /// The chunk.
+    pub chunk: &'a Chunk,
     out: &'a mut Encoded,
-    unknown: Unknown,
+    /// What becomes of unknown characters.
+    pub unknown: Unknown,
     unk_id: u32,
     /// The run that is open.
     pub run: Option<Run>,

@@ -4,10 +4,10 @@ use crate::automaton::Tables;
 use crate::chunk::Chunk;
 use crate::failure::UNKNOWN_CHARACTER;
 use crate::options::Unknown;
+use crate::pieces::Pieces;
 use crate::rows::Encoded;
 use crate::stretch::Stretch;
 use crate::unknown::{Fault, Sink};
-use crate::walk::Pieces;
 
 /// Replace [`UNKNOWN_CHARACTER`] among the pieces. Gives how many of the ids that take its place stand for unknown
 /// characters without being that of the unknown token; the error has the word that cannot be split.

@@ -7,9 +7,10 @@
 
 use crate::double_array::Packed;
 use crate::failure::UNKNOWN_CHARACTER;
+use crate::pieces::{FROM_ROOT, NUMBER, Pieces, WHOLE, Work};
 use crate::simd::lanes::{Lanes, MOST_LANES, Places};
 use crate::trie::NONE;
-use crate::walk::{FROM_ROOT, Machine, NUMBER, Pieces, WHOLE, Work, walk_each};
+use crate::walk::{Machine, walk_each};
 use crate::walk_log::{Log, SIZE};
 use crate::walk_readers::{Ascii, Reader, Utf8};
 

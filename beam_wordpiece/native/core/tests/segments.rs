@@ -85,8 +85,7 @@ fn of(unknown: Unknown, pretokenize: bool, switches: [bool; 4], indicator: &str)
     Options { pretokenize, unknown, ..options(switches, indicator, 100) }
 }
 
-const UNKNOWNS: [Unknown; 5] =
-    [Unknown::Character, Unknown::Run, Unknown::Byte, Unknown::CodePoint, Unknown::Error];
+const UNKNOWNS: [Unknown; 5] = [Unknown::Character, Unknown::Run, Unknown::Byte, Unknown::CodePoint, Unknown::Error];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
@@ -135,7 +134,8 @@ proptest! {
 /// Longer than a chunk, so that stretches and words go on from one to the next.
 #[test]
 fn long_text() {
-    let tokens = ["a", "ab", "abcabc", "中文", "文", "中文中", "가", "\u{11A8}\u{1100}", "é", "<0xE4>", "<0xB8>", "<0xAD>", " "];
+    let tokens =
+        ["a", "ab", "abcabc", "中文", "文", "中文中", "가", "\u{11A8}\u{1100}", "é", "<0xE4>", "<0xB8>", "<0xAD>", " "];
     let unit = "abcabcab中文中中文q각각가 x\né😀[b";
     let texts = [unit.repeat(4_000), "ab".repeat(60_000), "각".repeat(30_000), "x".repeat(3), unit.repeat(3)];
     let parts: Vec<(String, u8)> = texts.into_iter().zip([0, 1, 0, 0, 0]).collect();

@@ -7,7 +7,8 @@ use crate::blocks::BlockTables;
 use crate::chunk::Chunk;
 use crate::lookup::Lookup;
 use crate::lookup_lanes;
-use crate::walk::{Machine, Pieces};
+use crate::pieces::Pieces;
+use crate::walk::Machine;
 use crate::walk_lanes;
 use std::arch::x86_64::*;
 

@@ -19,7 +19,8 @@ use crate::automaton::Tables;
 use crate::blocks::BlockTables;
 use crate::chunk::Chunk;
 use crate::lookup::Lookup;
-use crate::walk::{Machine, Pieces};
+use crate::pieces::Pieces;
+use crate::walk::Machine;
 
 /// Bit `i` speaks of byte `i` of a block.
 pub type Mask = u64;

@@ -7,7 +7,8 @@ use crate::byte_classes::ByteMasks;
 use crate::chunk::Chunk;
 use crate::lookup::Lookup;
 use crate::normalizer::lowest;
-use crate::walk::{Machine, Pieces};
+use crate::pieces::Pieces;
+use crate::walk::Machine;
 
 /// Any processor.
 #[derive(Debug, Clone, Copy)]
