@@ -80,16 +80,13 @@ impl Chunk {
         while at < stretch.end {
             let (c, length) = utf8::decode(text, at);
             if utf8::is_hangul_syllable(c) {
-                let (jamo, n) = utf8::hangul_jamo(c);
-                let nine: &mut [u8; 9] = window(out, end);
-                for (three, c) in nine.as_chunks_mut::<3>().0.iter_mut().zip(jamo) {
-                    *three = [0xE0 | (c >> 12) as u8, 0x80 | (c >> 6 & 0x3F) as u8, 0x80 | (c & 0x3F) as u8];
-                }
-                end += 3 * n;
-            } else {
-                let (bytes, n) = utf8::encode(c);
-                window::<u8, 4>(out, end).copy_from_slice(&bytes);
+                let (bytes, n) = utf8::hangul_jamo_bytes(c);
+                *window::<u8, 16>(out, end) = bytes;
                 end += n;
+            } else {
+                // What is behind the character is written over.
+                *window::<u8, 4>(out, end) = *window::<u8, 4>(text, at);
+                end += length;
             }
             at += length;
         }

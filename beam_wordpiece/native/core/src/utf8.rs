@@ -121,6 +121,15 @@ pub fn hangul_jamo(syllable: u32) -> ([u32; 3], usize) {
     ([0x1100 + index / 588, 0x1161 + index % 588 / 28, 0x11A7 + trailing], if trailing == 0 { 2 } else { 3 })
 }
 
+/// The same in UTF-8, three bytes each, and how many bytes they are; what follows these may be anything.
+#[inline(always)]
+pub fn hangul_jamo_bytes(syllable: u32) -> ([u8; 16], usize) {
+    let (jamo, count) = hangul_jamo(syllable);
+    let three = |c: u32| u128::from((0xE0 | c >> 12) | (0x80 | c >> 6 & 0x3F) << 8 | (0x80 | c & 0x3F) << 16);
+    let [leading, vowel, trailing] = jamo.map(three);
+    ((leading | vowel << 24 | trailing << 48).to_le_bytes(), 3 * count)
+}
+
 /// Join leading jamo + vowel (+ trailing jamo) to syllables: the inverse of [`hangul_jamo`] over a whole string.
 pub fn compose_hangul(text: &str) -> String {
     let chars: Vec<u32> = text.chars().map(u32::from).collect();
@@ -177,6 +186,8 @@ mod tests {
             let (jamo, n) = hangul_jamo(u32::from(c));
             let text: String = jamo[..n].iter().map(|&j| char::from_u32(j).unwrap()).collect();
             assert_eq!(compose_hangul(&text), c.to_string());
+            let (bytes, length) = hangul_jamo_bytes(u32::from(c));
+            assert_eq!(&bytes[..length], text.as_bytes());
         }
     }
 }
