@@ -61,7 +61,7 @@ class Automaton:
         `Tokenizer.encode_arrow` takes); a few MB are enough, and all of it is held in memory. Its frequent words, also
         those of several tokens, are stored where they are found at once, in place of words of the vocabulary that it
         does not have. That makes such text faster, and changes neither ids nor the fingerprint. Only with
-        pretokenize=True, unknown="word" and segmentation="greedy": otherwise no word is looked up as a whole.
+        pretokenize=True, unknown="word" and segmentation="greedy".
 
         Raises VocabularyError, ConfigError, OSError; InputError where the sample is Arrow data and not text, TypeError
         where it is something else.

@@ -46,7 +46,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Whether words, or all that lies between added tokens, are matched as stretches of text, without a lookup.
+    /// Whether words, or all that lies between added tokens, are matched as stretches of text.
     #[inline(always)]
     pub fn has_stretches(&self) -> bool {
         self.stretches != 0

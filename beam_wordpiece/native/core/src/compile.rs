@@ -45,8 +45,8 @@ pub fn compile_with_sample<'t>(
 ) -> Result<Vec<u8>, Error> {
     if Matching::of(&vocabulary.options).is_some() {
         return Err(Error::Vocabulary(
-            "a sample is about words that are looked up whole, which there are with pretokenize=True, unknown=\"word\" and \
-             segmentation=\"greedy\" only; leave the sample out"
+            "a sample is about words that are looked up whole with all their pieces, which goes with pretokenize=True, \
+             unknown=\"word\" and segmentation=\"greedy\" only; leave the sample out"
                 .into(),
         ));
     }
