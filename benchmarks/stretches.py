@@ -1,4 +1,4 @@
-"""Text without words, words whose unknown characters are unknown by themselves, and dictionaries: their speed on corpora.
+"""Text without words, words by their characters, and dictionaries: their speed on corpora.
 
     python -m benchmarks.stretches
     BEAM_WORDPIECE_SIMD=avx2 python -m benchmarks.stretches --sets help_zh-cn --ways unsplit
