@@ -247,16 +247,23 @@ def _read_yaml(path: str) -> Any:
         raise ConfigError(f"{path} is not YAML: {error}.") from error
 
 
-def _refuse_duplicates(node: Any, path: str) -> None:
-    """YAML's reader lets the later of two equal names win, in silence. `node`: the composed document, or a part."""
+def _refuse_duplicates(node: Any, path: str, outer: tuple[Any, ...] = ()) -> None:
+    """YAML's reader lets the later of two equal names win, in silence. `node`: the composed document, or a part.
+
+    An alias may name what it stands in, which no setting can be.
+    """
     if getattr(node, "id", None) != "mapping":
         return
+    if any(node is other for other in outer):
+        raise ConfigError(f"{path}, line {node.start_mark.line + 1}: what begins there is a part of itself.")
     seen = set()
     for key, value in node.value:
+        if key.id != "scalar":
+            raise ConfigError(f"{path}, line {key.start_mark.line + 1}: a name has to be a text, not a {key.id}.")
         if key.value in seen:
             raise ConfigError(f"{path}, line {key.start_mark.line + 1}, says {key.value} a second time; keep one.")
         seen.add(key.value)
-        _refuse_duplicates(value, path)
+        _refuse_duplicates(value, path, (*outer, node))
 
 
 def _refuse_plain_escapes(node: Any, path: str) -> None:

@@ -111,10 +111,12 @@ def read_lines(file: pa.NativeFile, where: str) -> Iterator[list[bytes]]:
     held = list[bytes]()
     for block, is_last in text_blocks(file, where):
         lines: Any = cutter.cut(block, is_last).to_pylist()
-        if not lines:
-            continue
-        lines[0] = b"".join([*held, lines[0]])
-        held = [lines.pop()] if cutter.is_open else []
+        # The parts of an open line are put together once, when it ends.
+        if len(lines) > cutter.is_open:
+            lines[0] = b"".join([*held, lines[0]])
+            held.clear()
+        if cutter.is_open:
+            held.append(lines.pop())
         yield lines
 
 
@@ -144,7 +146,7 @@ def _decompressed(file: pa.NativeFile, where: str) -> pa.NativeFile:
     kind = compression_of(where)
     if kind is None:
         return file
-    if file.size() == 0:
+    if file.seekable() and file.size() == 0:
         raise InputError(f"{where} is cut off: it is empty, which no file of {kind} is.")
     compression: Any = kind
     return pa.CompressedInputStream(file, compression)

@@ -211,8 +211,11 @@ impl Pass {
     /// are the same whatever comes.
     pub fn decided(&self, text: &[u8], mut from: usize) -> usize {
         let whole = text.len() - utf8::cut_off(text);
+        // A character that is cut off may turn out to be none, and then reads as U+FFFD.
+        let known = if self.has_replacement { &text[..whole] } else { text };
+        let cut_off = |from| self.contents.cut_off(known, from).unwrap_or(whole);
         let mut hits = Hits::default();
-        let mut end = self.contents.cut_off(text, from).unwrap_or(whole);
+        let mut end = cut_off(from);
         while let Some(hit) = hits.next(&self.contents, text, from).filter(|hit| hit.start < end) {
             if self.tokens[hit.number].single_word && hit.end >= whole {
                 return hit.start;
@@ -220,7 +223,7 @@ impl Pass {
             from = hit.end;
             if from > end {
                 // The token has taken what might have begun another one.
-                end = self.contents.cut_off(text, from).unwrap_or(whole);
+                end = cut_off(from);
             }
         }
         end
