@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from beam_wordpiece.arrow_text import text_bytes
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import NOT_UTF8, InputError, TextError
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
@@ -45,7 +46,8 @@ def read_texts(paths: Sequence[str], column: str, bar: bool) -> Iterator[FileTex
     """The texts of the files, in order, some at a time. Raises InputError, OSError.
 
     A `.parquet` has one in each row of the `column`; any other file one in each line, also compressed (`.gz`, `.zst`).
-    `-` is standard input. `bar`: on a terminal a progress bar is drawn over the bytes of the files.
+    `-` is standard input. `bar`: on a terminal a progress bar is drawn over the bytes of the files, and of standard
+    input over those of its texts.
     """
     with _progress_bar(paths, bar) as done:
         before = 0
@@ -56,7 +58,11 @@ def read_texts(paths: Sequence[str], column: str, bar: bool) -> Iterator[FileTex
                 for texts, share in _of_parquet(file, path, column) if is_parquet(path) else _of_lines(file, path):
                     yield FileTexts(path, first, texts)
                     first += len(texts)
-                    done(before + (opened.tell() if share is None and size else round((share or 0) * size)))
+                    if path == STANDARD_INPUT:
+                        before += text_bytes(texts)
+                        done(before)
+                    else:
+                        done(before + (opened.tell() if share is None else round(share * size)))
                 before += size
 
 

@@ -78,9 +78,10 @@ def _occurrences(dictionary: Dictionary, some: FileTexts, overlapping: bool) -> 
     lengths: Any = pc.fill_null(pc.list_value_length(found), 0)
     for row in pc.indices_nonzero(lengths).to_pylist():
         text = some.texts[row].cast(pa.large_binary()).as_py().decode("utf-8", "replace")
+        number = some.number(row)
         for one in found[row].as_py():
             start, end = one["start"], one["end"]
-            yield Occurrence(some.path, some.number(row), start, end, one["id"], text[start:end])
+            yield Occurrence(some.path, number, start, end, one["id"], text[start:end])
 
 
 def _line(occurrence: Occurrence) -> str:

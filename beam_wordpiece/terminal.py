@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 def visible(text: str) -> str:
     """The text with an escape for each character that a terminal does not show."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import gzip
+import io
 import json
 import os
 import pty
@@ -19,6 +20,7 @@ import pytest
 
 import beam_wordpiece as bw
 from beam_wordpiece import cli, file_texts
+from beam_wordpiece.terminal import visible
 from tests.test_cli import PROGRAM, ROOT
 
 ENTRIES = ["he:1", "she:2", "hers:4", "é中:5", "a\tb:x y"]
@@ -149,3 +151,31 @@ def test_what_a_bar_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         pass
     assert told == sorted(told)
     assert told[-1] == sum(map(os.path.getsize, paths))
+    # Of standard input nobody knows the size: the texts count, between those of files too.
+    before, size = told[-1], 3_000_000
+    told.clear()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a" * 999_999 + b"\n" + b"\xff\n" * size)))
+    for _ in file_texts.read_texts([*paths, "-", paths[-1]], "text", bar=True):
+        pass
+    assert told == sorted(told)
+    assert len({count for count in told if before < count < before + 999_999 + size}) > 1
+    assert told[-1] == before + 999_999 + size + os.path.getsize(paths[-1])
+
+
+def test_little_is_done_for_each_occurrence(
+    dictionary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a file is called is asked for each text, and of what a terminal shows no character is looked at."""
+    asked = list[str]()
+    monkeypatch.setattr(file_texts, "is_parquet", lambda path: bool(asked.append(path)))
+    counts = []
+    for often in (1, 1_000):
+        (tmp_path / "a.txt").write_text("she " * often)
+        asked.clear()
+        assert cli.main(["find", dictionary, str(tmp_path / "a.txt")]) == 0
+        assert capsys.readouterr().out.count("\n") == often
+        counts.append(len(asked))
+    assert counts[0] == counts[1]
+    text = "a é 中" * 10
+    assert visible(text) is text
+    assert visible("a\tb\x1b") == r"a\tb\x1b"
