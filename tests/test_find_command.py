@@ -154,7 +154,8 @@ def test_what_a_bar_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     # Of standard input nobody knows the size: the texts count, between those of files too.
     before, size = told[-1], 3_000_000
     told.clear()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a" * 999_999 + b"\n" + b"\xff\n" * size)))
+    given = io.BufferedReader(io.BytesIO(b"a" * 999_999 + b"\n" + b"\xff\n" * size))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(given))
     for _ in file_texts.read_texts([*paths, "-", paths[-1]], "text", bar=True):
         pass
     assert told == sorted(told)
