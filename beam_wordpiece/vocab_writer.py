@@ -30,14 +30,15 @@ def save_vocabulary(vocabulary: Vocabulary, path: str | os.PathLike[str], form: 
     and gives the same ids in both forms; `load_vocabulary` reads both back. A vocab.txt holds the model's tokens alone,
     not the options, templates and flags of added tokens.
 
-    Raises ConfigError for another name or a marker that a tokenizer.json cannot have, VocabularyError for tokens that
-    the file cannot hold, OSError where it cannot be written.
+    Raises ConfigError for another name, for options that HF does not have, or for a marker that a tokenizer.json cannot
+    have; VocabularyError for tokens that the file cannot hold, OSError where it cannot be written.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise ConfigError(
             f"{os.fspath(path)}: the name has to end in {' or '.join(FORMATS)}, which says what to write."
         )
+    _require_options_of_hf(vocabulary.options)
     if suffix == ".json":
         document = tokenizer_json(vocabulary)
         content = json.dumps(to_normal_form_json(document, form) if form else document, ensure_ascii=False, indent=2)
@@ -47,13 +48,20 @@ def save_vocabulary(vocabulary: Vocabulary, path: str | os.PathLike[str], form: 
         file.write(content.encode())
 
 
-def tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any]:
-    """A vocabulary as HF's tokenizer.json, parsed. Raises ConfigError for options that HF does not have."""
-    options, decoder = vocabulary.options, vocabulary.decoder
+def _require_options_of_hf(options: Options) -> None:
+    """Neither of the files can say another one, and whoever reads it would get other ids. Raises ConfigError."""
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
         if field.name not in HF_OPTIONS and value != getattr(Options(), field.name):
-            raise ConfigError(f"{field.name}={value!r} cannot be written: HF tokenizers has no such option.")
+            shown = f"{len(value)} rules" if field.name == "rules" else f"{field.name}={value!r}"
+            raise ConfigError(
+                f"{shown} cannot be written: HF tokenizers has no such option; give it where the file is read."
+            )
+
+
+def tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any]:
+    """A vocabulary as HF's tokenizer.json, parsed. Its options are those that HF has."""
+    options, decoder = vocabulary.options, vocabulary.decoder
     return {
         "version": "1.0",
         "truncation": None,

@@ -189,8 +189,9 @@ def test_a_vocabulary_without_words_has_no_normal_form(tmp_path: Path) -> None:
     vocabulary = bw.load_vocabulary(small.write_vocab(tmp_path / "vocab.txt"), **small.STRETCHES)
     with pytest.raises(bw.ConfigError, match='normal form for unknown="word" only'):
         vocabulary.to_normal_form()
-    with pytest.raises(bw.ConfigError, match="pretokenize=False cannot be written"):
-        bw.save_vocabulary(vocabulary, tmp_path / "out.json")
+    for name in ("out.json", "out.txt"):
+        with pytest.raises(bw.ConfigError, match="pretokenize=False cannot be written"):
+            bw.save_vocabulary(vocabulary, tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.txt"])

@@ -113,9 +113,23 @@ def test_they_are_kept_with_the_automaton(vocab_txt: Path, tmp_path: Path) -> No
     assert opened.describe()["sections"]["rules"] == 16
 
 
-def test_a_tokenizer_json_cannot_hold_them(vocab_txt: Path, tmp_path: Path) -> None:
-    with pytest.raises(bw.ConfigError, match=r"rules=.* cannot be written"):
-        save_vocabulary(bw.load_vocabulary(vocab_txt, rules={"a": "b"}), tmp_path / "tokenizer.json")
+@pytest.mark.parametrize("name", ["tokenizer.json", "vocab.txt"])
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"rules": {"a": "b"}}, "1 rules cannot be written: HF tokenizers has no such option; give it where the file"),
+        ({"segmentation": "fewest"}, "segmentation='fewest' cannot be written"),
+        ({"unknown": "run"}, "unknown='run' cannot be written"),
+    ],
+)
+def test_what_hf_does_not_have_is_not_lost_in_silence(
+    vocab_txt: Path, tmp_path: Path, name: str, options: dict[str, Any], fault: str
+) -> None:
+    folder = tmp_path / "new"
+    folder.mkdir()
+    with pytest.raises(bw.ConfigError, match=f"^{fault}"):
+        save_vocabulary(bw.load_vocabulary(vocab_txt, **options), folder / name)
+    assert not list(folder.iterdir())
 
 
 def test_at_the_shell_and_in_the_file_of_a_job(
