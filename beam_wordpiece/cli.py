@@ -269,17 +269,22 @@ def _inspect(options: argparse.Namespace) -> None:
 
 
 def _rows(description: dict[str, Any], indent: str = "") -> Iterator[tuple[str, str]]:
-    """A description as lines of a name and a value; what is inside a value is indented below it."""
+    """A description as lines of a name and a value; what is inside a value is indented below it.
+
+    Of rules, of which there may be thousands, only the number is there. What a terminal does not show is escaped.
+    """
     for name, value in description.items():
         label = indent + name.replace("_", " ")
-        if isinstance(value, dict):
+        if name == "rules" and isinstance(value, dict):
+            yield label, f"{len(value):,}"
+        elif isinstance(value, dict):
             yield label, ""
             yield from _rows(value, indent + "  ")
         elif isinstance(value, list):
             yield label, str(len(value))
-            yield from ((f"{indent}  {token['content']}", _flags(token)) for token in value)
+            yield from ((f"{indent}  {visible(token['content'])}", _flags(token)) for token in value)
         else:
-            yield label, f"{value:,}" if type(value) is int else str(value)
+            yield label, f"{value:,}" if type(value) is int else visible(str(value))
 
 
 def _flags(token: dict[str, Any]) -> str:

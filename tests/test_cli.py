@@ -1,5 +1,6 @@
 """The `beam-wordpiece` command, run as people run it."""
 
+import dataclasses
 import json
 import os
 import re
@@ -74,6 +75,23 @@ def test_inspect_shows_what_is_in_a_file(automaton: Path, capsys: pytest.Capture
     assert not [line for line in table.splitlines() if line != line.rstrip()]
     run("inspect", "--json", automaton)
     assert json.loads(capsys.readouterr().out) == opened.describe()
+
+
+def test_inspect_counts_rules_and_escapes(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, rules = source.with_name("rules.bwp"), {"_": "-", "\n": " ", **{chr(0x3400 + i): "a" for i in range(5_000)}}
+    vocabulary = bw.load_vocabulary(source, rules=rules)
+    odd = dataclasses.replace(vocabulary.added_tokens[-1], content="x\ty", id=vocabulary.size)
+    bw.Automaton.compile(
+        dataclasses.replace(vocabulary, added_tokens=(*vocabulary.added_tokens, odd), source="a\nb.json")
+    ).save(path)
+    run("inspect", path)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) < 100
+    assert all(line.isprintable() and line.strip() for line in lines)
+    assert ["rules", "5,002"] in [line.split() for line in lines]
+    assert [line for line in lines if line.split()[0] == r"x\ty"]
+    run("inspect", "--json", path)
+    assert json.loads(capsys.readouterr().out)["options"]["rules"] == rules
 
 
 def test_encode_shows_tokens_above_their_ids(automaton: Path, capsys: pytest.CaptureFixture[str]) -> None:
