@@ -2,14 +2,14 @@
 
 Each takes the path of a dictionary (`Dictionary.save`, `beam-wordpiece dictionary`), which workers open and map
 themselves; a remote one is first copied once per host. Counters, in the namespace `beam_wordpiece`: documents, nulls,
-bytes (of text), tokens (the occurrences), invalid (documents that are not valid UTF-8).
+bytes (of text), occurrences, invalid (documents that are not valid UTF-8).
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -110,6 +110,11 @@ def _shown(dictionary: str, overlapping: bool, settings: FileSettings, names: Se
 
 class _Finder(TokenizerDoFn):
     """Opens the dictionary, and finds keys in Arrow arrays."""
+
+    counters: Mapping[str, str] = {
+        **{name: name for name in ("documents", "nulls", "bytes", "invalid")},
+        "tokens": "occurrences",
+    }
 
     def __init__(self, dictionary: str, settings: FileSettings, overlapping: bool) -> None:
         super().__init__(dictionary, settings)

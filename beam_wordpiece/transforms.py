@@ -14,7 +14,7 @@ import dataclasses
 import os
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -210,13 +210,18 @@ class Tokenize(beam.PTransform[Any, Any]):
 
 
 class TokenizerDoFn(beam.DoFn):
-    """Opens the tokenizer in `setup`, one for all threads of a process, and counts."""
+    """Opens the tokenizer in `setup`, one for all threads of a process, and counts.
+
+    `counters`: what the counters are called, by the fields of `Counts`.
+    """
+
+    counters: Mapping[str, str] = {name: name for name in Counts.__dataclass_fields__}
 
     def __init__(self, automaton: str, settings: FileSettings) -> None:
         self._automaton = automaton if is_remote(automaton) else os.path.abspath(automaton)
         self._settings = settings
         self._shared = Shared()
-        self._counters = {name: Metrics.counter(NAMESPACE, name) for name in Counts.__dataclass_fields__}
+        self._counters = {field: Metrics.counter(NAMESPACE, name) for field, name in self.counters.items()}
 
     def setup(self) -> None:
         try:
@@ -230,8 +235,8 @@ class TokenizerDoFn(beam.DoFn):
         return open_tokenizer(self._automaton, self._settings.add_special_tokens, self._settings.errors)
 
     def _count(self, counts: Counts) -> None:
-        for name, counter in self._counters.items():
-            counter.inc(getattr(counts, name))
+        for field, counter in self._counters.items():
+            counter.inc(getattr(counts, field))
 
 
 class _TokenizeFile(TokenizerDoFn):
