@@ -93,7 +93,7 @@ class Dictionary(TextEncoder):
                 f"The entries have to be an iterable of str, not a single {type(entries).__name__}; those of a file "
                 "are read by Dictionary.from_file, and a compiled dictionary is opened by Dictionary.open."
             )
-        split = split_options(unknown, backward=backward, segmentation=segmentation, unknown_cost=unknown_cost)
+        split = _checked_split(unknown, backward=backward, segmentation=segmentation, unknown_cost=unknown_cost)
         ids = read_entries(entries, lambda number: f"Entry {number}")
         self._start(_compile(ids, unknown, split), None, errors)
 
@@ -114,7 +114,7 @@ class Dictionary(TextEncoder):
         with a byte order mark; OSError.
         """
         require_path(path, VocabularyError)
-        split = split_options(unknown, backward=backward, segmentation=segmentation, unknown_cost=unknown_cost)
+        split = _checked_split(unknown, backward=backward, segmentation=segmentation, unknown_cost=unknown_cost)
         ids = read_entries(entry_lines(Path(path)), lambda number: f"{os.fspath(path)}, line {number + 1}")
         return cls._of(_compile(ids, unknown, split), None, errors)
 
@@ -162,8 +162,8 @@ class Dictionary(TextEncoder):
         return self._names.unknown
 
     @property
-    def split(self) -> dict[str, Any]:
-        """How text is split: the values of `backward`, `segmentation` and `unknown_cost`.
+    def split_options(self) -> dict[str, Any]:
+        """How text is split: `backward`, `segmentation` and `unknown_cost`, as the constructor takes them.
 
         The cost is 1000 where it has no meaning.
         """
@@ -312,7 +312,7 @@ class Dictionary(TextEncoder):
             "path": self._path,
             "fingerprint": self.fingerprint,
             "unknown": self.unknown,
-            **self.split,
+            **self.split_options,
             "entries": len(self),
             "statistics": {name: statistics[name] for name in ("nodes", "units", "failure_pops")},
             "sections": dict(self._core.sections()),
@@ -339,7 +339,7 @@ def open_tokenizer(
     return Tokenizer(Automaton(core, place), add_special_tokens, errors)
 
 
-def split_options(unknown: str, **split: Any) -> Options:
+def _checked_split(unknown: str, **split: Any) -> Options:
     """How a dictionary splits text, checked. `split`: values of SPLIT. Raises ConfigError."""
     if unknown not in UNKNOWN:
         raise ConfigError(f'unknown has to be "character", "run" or "carry", not {unknown!r}.')
@@ -377,7 +377,7 @@ def _description_of(core: _core.Automaton, name: str) -> tuple[Names, Options]:
     try:
         fields = json.loads(header)
         version, unknown = fields.pop("dictionary"), fields.pop("unknown")
-        split = split_options(unknown, **fields)
+        split = _checked_split(unknown, **fields)
         known = version == VERSION and statistics["unk_id"] == count == len(ids)
     except (ValueError, KeyError, TypeError, RecursionError, ConfigError):
         known = False

@@ -110,8 +110,8 @@ def load_comparison(path: str, errors: str, **options: object) -> Comparison:
     """A comparison by a vocabulary, in whatever file it is, or by a dictionary. Raises what `load` raises."""
     opened = open_tokenizer(path, errors=errors) if is_automaton(Path(path)) and not options else None
     if isinstance(opened, Dictionary):
-        _require_forward(opened.split["backward"])
-        ways = (opened.split | {"segmentation": segmentation} for segmentation in ("greedy", "fewest"))
+        _require_forward(opened.split_options["backward"])
+        ways = (opened.split_options | {"segmentation": segmentation} for segmentation in ("greedy", "fewest"))
         one, other = (Dictionary(opened.entries(), unknown=opened.unknown, errors=errors, **way) for way in ways)
         return Comparison(one, other, False)
     vocabulary = load(path, **options)

@@ -87,7 +87,11 @@ def test_any_entries_and_texts(
     carrying = bw.Dictionary(own, unknown="carry", **way)
     assert [carrying.detokenize(carrying.tokenize(text)) for text in texts] == texts
     copy = bw.Dictionary.from_bytes(dictionary.to_bytes())
-    assert (copy.split, copy.unknown, list(copy.entries())) == (dictionary.split, unknown, list(dictionary.entries()))
+    assert (copy.split_options, copy.unknown, list(copy.entries())) == (
+        dictionary.split_options,
+        unknown,
+        list(dictionary.entries()),
+    )
     assert copy.encode_arrow(pa.array(texts)) == dictionary.encode_arrow(pa.array(texts))
 
 
@@ -105,9 +109,9 @@ def test_files_and_what_tells_them_apart(tmp_path: Path) -> None:
         dictionary.save(tmp_path / f"{number}.bwp")
         opened = bw.Dictionary.open(tmp_path / f"{number}.bwp")
         for one in (opened, pickle.loads(pickle.dumps(opened)), pickle.loads(pickle.dumps(dictionary))):
-            assert (one.split, one.fingerprint) == (dictionary.split, dictionary.fingerprint)
+            assert (one.split_options, one.fingerprint) == (dictionary.split_options, dictionary.fingerprint)
             assert one.tokenize("abcd!") == dictionary.tokenize("abcd!")
-        assert opened.describe().items() >= dictionary.split.items()
+        assert opened.describe().items() >= dictionary.split_options.items()
     # What has no meaning changes nothing.
     assert bw.Dictionary(WHOLE_ENTRIES, unknown_cost=7).to_bytes() == made[0].to_bytes()
     (tmp_path / "entries.txt").write_text("\n".join(WHOLE_ENTRIES))
@@ -193,7 +197,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     flags = ["--segmentation", "fewest", "--unknown-cost", "7", "--unknown", "carry"]
     assert cli.main(["dictionary", str(source), "-o", output, *flags]) == 0
     opened = bw.Dictionary.open(output)
-    assert opened.split == {"backward": False, "segmentation": "fewest", "unknown_cost": 7}
+    assert opened.split_options == {"backward": False, "segmentation": "fewest", "unknown_cost": 7}
     assert opened.unknown == "carry"
     capsys.readouterr()
     assert cli.main(["encode", "--automaton", output, "--json", "abcd"]) == 0

@@ -1,6 +1,5 @@
 """The steps that are shown are those of the kernel: a trace has the tokens of the encoding, at the same places."""
 
-import dataclasses
 import itertools
 import unicodedata
 from collections.abc import Iterator
@@ -126,19 +125,6 @@ def code_points(full: bool) -> Iterator[str]:
     chosen = known if full else [*cased, *changed, *known[0xD7C0:0xD800], *known[0x3400::397]]
     for start in range(0, len(chosen), 1000):
         yield " ".join(chosen[start : start + 1000])
-
-
-def test_what_is_not_known_is_refused() -> None:
-    """Whatever option there will be: only those are traced whose meaning the trace has."""
-
-    @dataclasses.dataclass(frozen=True)
-    class MoreOptions(bw.Options):
-        profile_of_another: bool = False
-
-    options = MoreOptions(profile_of_another=True)
-    template = (bw.vocab.Piece("A", None, 0),)
-    with pytest.raises(bw.ConfigError, match=r"^by hand: profile_of_another=True cannot be shown"):
-        Subject.of_vocabulary(bw.Vocabulary({"[UNK]": 0}, (), options, template, template, None, "by hand"))
 
 
 @given(problem=word_problems(), places=texts_with_spaces, data=st.data())

@@ -16,15 +16,6 @@ from beam_wordpiece.show.split import Part, split
 from beam_wordpiece.terminal import visible
 from beam_wordpiece.vocab_types import Options, Vocabulary
 
-# The options whose meaning is shown.
-KNOWN = frozenset(
-    {
-        *("lowercase", "strip_accents", "clean_text", "handle_chinese_chars", "profile", "pretokenize"),
-        *("unk_token", "continuing_subword_prefix", "max_input_chars_per_word"),
-        *("unknown", "backward", "segmentation", "unknown_cost", "rules"),
-    }
-)
-
 
 class Place(NamedTuple):
     """A node: its root, "r" or "r#" (always "r" with an empty indicator, where both are one), and the characters that
@@ -67,18 +58,11 @@ class Subject:
 
     @classmethod
     def of_vocabulary(cls, vocabulary: Vocabulary) -> Subject:
-        """Raises ConfigError where the options ask for something that cannot be shown."""
-        options, usual = vocabulary.options, type(vocabulary.options)()
-        names = [field.name for field in dataclasses.fields(options) if field.name not in KNOWN]
-        other = {name: getattr(options, name) for name in names if getattr(options, name) != getattr(usual, name)}
-        if other:
-            asked = ", ".join(f"{name}={value!r}" for name, value in other.items())
-            raise ConfigError(f"{vocabulary.source}: {asked} cannot be shown.")
         return cls(
             tokens=vocabulary.tokens,
             added={added.content: added.id for added in vocabulary.added_tokens},
-            options=options,
-            unknown=options.unknown,
+            options=vocabulary.options,
+            unknown=vocabulary.options.unknown,
             split=lambda text: split(vocabulary, text),
             is_dictionary=False,
             source=vocabulary.source,
@@ -100,7 +84,7 @@ class Subject:
                 continuing_subword_prefix="",
                 pretokenize=False,
                 unknown="run" if dictionary.unknown == "run" else "character",
-                **dictionary.split,
+                **dictionary.split_options,
             ),
             unknown=dictionary.unknown,
             split=lambda text: [Part("text", text, 0, len(text))] if text else [],
