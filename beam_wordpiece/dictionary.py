@@ -246,16 +246,16 @@ class Dictionary(TextEncoder):
             found = keywords.find(self._repaired(text, error), overlapping)
         return self._names.occurrences(*found)
 
-    def find_arrow(self, array: Any, overlapping: bool = False) -> pa.Array[Any]:
+    def find_arrow(self, array: Any, *, overlapping: bool = False) -> pa.Array[Any]:
         """What `find`, or with `overlapping` what `find_all` gives, for each text of an Arrow array, without the GIL.
 
         `array`: as for `encode_arrow`. Gives list<struct<start: int64, end: int64, id: string>>, null for a null text:
         large_list where there are 2**31 occurrences or more, large_string where their ids take 2 GiB or more. Raises
         what `encode_arrow` raises, and ConfigError as `find_all` does.
         """
-        return self.find_arrow_counted(array, overlapping)[0]
+        return self.find_arrow_counted(array, overlapping=overlapping)[0]
 
-    def find_arrow_counted(self, array: Any, overlapping: bool = False) -> tuple[pa.Array[Any], Counts]:
+    def find_arrow_counted(self, array: Any, *, overlapping: bool = False) -> tuple[pa.Array[Any], Counts]:
         """The same, with what was counted on the way; `Counts.tokens` are the occurrences."""
         texts = arrow_text.Texts(arrow_text.import_texts(array).of_rows())
         try:

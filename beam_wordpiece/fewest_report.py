@@ -19,8 +19,7 @@ from beam_wordpiece.checks import is_automaton
 from beam_wordpiece.config import add_option_flags, option_values
 from beam_wordpiece.dictionary import Dictionary, open_tokenizer
 from beam_wordpiece.errors import ConfigError, TextError
-from beam_wordpiece.file_texts import FILES_HELP, read_texts
-from beam_wordpiece.settings import ERRORS
+from beam_wordpiece.file_texts import FILES_HELP, add_text_flags, read_texts
 from beam_wordpiece.show.source import load
 from beam_wordpiece.terminal import table, visible
 from beam_wordpiece.tokenizer import Encoding, TextEncoder, Tokenizer
@@ -149,15 +148,9 @@ def add_fewest_flags(command: argparse.ArgumentParser) -> None:
         "vocabulary", metavar="VOCAB", help="a vocab.txt, tokenizer.json, tokenizer folder, automaton or dictionary"
     )
     command.add_argument("files", metavar="FILE", nargs="+", help=FILES_HELP)
-    command.add_argument("--column", metavar="NAME", default="text", help="the text column of Parquet (default: text)")
     command.add_argument("--examples", metavar="N", type=int, default=20, help="differences to show (default: 20)")
     command.add_argument("--json", action="store_true", help="as JSON, for programs")
-    command.add_argument(
-        "--errors",
-        choices=ERRORS,
-        default="error",
-        help="text that is not UTF-8: an error (default), or U+FFFD, and the texts are counted",
-    )
+    add_text_flags(command)
     add_option_flags(command)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import sys
@@ -14,6 +15,7 @@ from beam_wordpiece.arrow_text import text_bytes
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import NOT_UTF8, InputError, TextError
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
+from beam_wordpiece.settings import ERRORS
 from beam_wordpiece.text_source import read_lines
 
 STANDARD_INPUT = "-"
@@ -40,6 +42,17 @@ class FileTexts(NamedTuple):
             remedy = "repair it, or give --errors replace to read each bad part as U+FFFD"
             return InputError(f"{self.path}: {place} is not UTF-8 text; {remedy}.")
         return InputError(f"{self.path}: {place} {error.fault}")
+
+
+def add_text_flags(command: argparse.ArgumentParser) -> None:
+    """The flags of a command that reads texts: which, and what is done about those that are not UTF-8."""
+    command.add_argument("--column", metavar="NAME", default="text", help="the text column of Parquet (default: text)")
+    command.add_argument(
+        "--errors",
+        choices=ERRORS,
+        default="replace",
+        help="text that is not UTF-8: U+FFFD for each bad part (default), or an error",
+    )
 
 
 def read_texts(paths: Sequence[str], column: str, bar: bool) -> Iterator[FileTexts]:

@@ -15,14 +15,13 @@ import pyarrow.compute as pc
 from beam_wordpiece.checks import is_automaton
 from beam_wordpiece.dictionary import Dictionary
 from beam_wordpiece.errors import TextError
-from beam_wordpiece.file_texts import FILES_HELP, STANDARD_INPUT, FileTexts, read_texts
-from beam_wordpiece.settings import ERRORS
+from beam_wordpiece.file_texts import FILES_HELP, STANDARD_INPUT, FileTexts, add_text_flags, read_texts
 from beam_wordpiece.terminal import visible
 
 FIND_EXAMPLES = """\
 examples:
   beam-wordpiece find names.bwp books.txt part-*.parquet          leftmost and longest, nothing overlaps
-  beam-wordpiece find entries.txt --all < log.txt                 every occurrence, also within others
+  beam-wordpiece find entries.txt --overlapping < log.txt         every occurrence, also within others
   beam-wordpiece find names.bwp in.parquet --column body --json   an object a line, for programs
 
 In each line stand, with tabs between them: the file, the line of the text in it (from 1; of Parquet the row, from 0),
@@ -49,12 +48,9 @@ def add_find_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "files", metavar="FILE", nargs="*", help=f"{FILES_HELP}, and so is none (default)", default=[STANDARD_INPUT]
     )
-    command.add_argument("--all", action="store_true", help="every occurrence of every key, overlapping ones too")
-    command.add_argument("--column", metavar="NAME", default="text", help="the text column of Parquet (default: text)")
+    command.add_argument("--overlapping", action="store_true", help="every occurrence of every key, also within others")
     command.add_argument("--json", action="store_true", help="one JSON object an occurrence, for programs")
-    command.add_argument(
-        "--errors", choices=ERRORS, default="replace", help="text that is not UTF-8: U+FFFD (default), or an error"
-    )
+    add_text_flags(command)
 
 
 def find(options: argparse.Namespace) -> None:
@@ -65,14 +61,14 @@ def find(options: argparse.Namespace) -> None:
     dictionary.require_forward()
     # A bar would stand between the lines of a terminal.
     for some in read_texts(options.files, options.column, bar=not sys.stdout.isatty()):
-        for occurrence in _occurrences(dictionary, some, options.all):
+        for occurrence in _occurrences(dictionary, some, options.overlapping):
             print(json.dumps(occurrence._asdict()) if options.json else _line(occurrence))
 
 
 def _occurrences(dictionary: Dictionary, some: FileTexts, overlapping: bool) -> Iterator[Occurrence]:
     """The occurrences in some texts of a file, one text after the other. Raises InputError."""
     try:
-        found: Any = dictionary.find_arrow(some.texts, overlapping)
+        found: Any = dictionary.find_arrow(some.texts, overlapping=overlapping)
     except TextError as error:
         raise some.refused(error) from error
     lengths: Any = pc.fill_null(pc.list_value_length(found), 0)

@@ -132,7 +132,7 @@ class _Finder(TokenizerDoFn):
 
     def _run(self, texts: Any) -> tuple[Any, Counts]:
         dictionary: Any = self._tokenizer
-        found: tuple[Any, Counts] = dictionary.find_arrow_counted(texts, self._overlapping)
+        found: tuple[Any, Counts] = dictionary.find_arrow_counted(texts, overlapping=self._overlapping)
         return found
 
 

@@ -95,9 +95,9 @@ def test_what_is_no_text(vocabulary: str, tmp_path: Path, capsys: pytest.Capture
     ):
         if content is not None:
             (tmp_path / name).write_bytes(content)
-        assert cli.main(["fewest", vocabulary, str(tmp_path / name)]) == 2
+        assert cli.main(["fewest", vocabulary, str(tmp_path / name), "--errors", "error"]) == 2
         assert fault in capsys.readouterr().err
-    command = ["fewest", vocabulary, str(tmp_path / "a.txt"), str(tmp_path / "a.parquet"), "--errors", "replace"]
+    command = ["fewest", vocabulary, str(tmp_path / "a.txt"), str(tmp_path / "a.parquet")]
     assert cli.main(command) == 0
     assert "\n2 texts are not UTF-8 and were read with U+FFFD\n" in capsys.readouterr().out
     assert cli.main([*command, "--json"]) == 0

@@ -50,7 +50,7 @@ def test_files(dictionary: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     pq.write_table(pa.table({"t": [*TEXTS[:2], *TEXTS[2:], None]}), tmp_path / "a.parquet")
     for name, first in (("a.txt", 1), ("a.txt.gz", 1), ("a.log.zst", 1), ("a.parquet", 0)):
         path = str(tmp_path / name)
-        for flags, expected in (([], LONGEST), (["--all"], EVERY)):
+        for flags, expected in (([], LONGEST), (["--overlapping"], EVERY)):
             command = ["find", dictionary, path, "--column", "t", *flags]
             rows = [(row - 1 + first, *rest) for row, *rest in expected]
             assert cli.main(command) == 0

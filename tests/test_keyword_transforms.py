@@ -64,7 +64,7 @@ def test_tables(tmp_path: Path, path: str, overlapping: bool) -> None:
     struct = pa.struct([("start", pa.int64()), ("end", pa.int64()), ("id", pa.string())])
     assert found.schema == pa.schema({"n": pa.int64(), "keywords": pa.list_(struct)})
     assert found.column("keywords").combine_chunks() == bw.Dictionary.open(path).find_arrow(
-        pa.array(TEXTS), overlapping
+        pa.array(TEXTS), overlapping=overlapping
     )
     assert found.column("n").to_pylist() == list(range(len(TEXTS)))
 

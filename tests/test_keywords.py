@@ -112,12 +112,12 @@ def test_arrow_arrays_of_every_kind(overlapping: bool) -> None:
     expected[2] = []
     struct = pa.struct([("start", pa.int64()), ("end", pa.int64()), ("id", pa.string())])
     for array in arrays(texts):
-        column = dictionary.find_arrow(array, overlapping)
+        column = dictionary.find_arrow(array, overlapping=overlapping)
         column.validate(full=True)
         assert column.type == pa.list_(struct)
         assert column.to_pylist() == expected
     for none in (pa.array([], pa.string()), pa.array([None]), pa.chunked_array([], pa.string())):
-        assert dictionary.find_arrow(none, overlapping).to_pylist() == none.to_pylist()
+        assert dictionary.find_arrow(none, overlapping=overlapping).to_pylist() == none.to_pylist()
 
 
 # Errors and sharing -------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def test_text_that_is_not_utf8() -> None:
     # As Python replaces it: a part for each sequence that is cut off, one for each byte that begins none.
     data = [b"a\xf0\x9f\x98b", b"\xff\xffb", b"\xed\xa0\x80", b"\xe4\xb8", b"a"]
     for overlapping, find in ((False, dictionary.find), (True, dictionary.find_all)):
-        column: Any = dictionary.find_arrow(pa.array(data), overlapping)
+        column: Any = dictionary.find_arrow(pa.array(data), overlapping=overlapping)
         rows = [[tuple(found.values()) for found in row] for row in column.to_pylist()]
         assert rows == [find(text.decode(errors="replace")) for text in data]
     strict = bw.Dictionary(entries, errors="error")
@@ -189,7 +189,7 @@ def test_time_is_linear(kind: str, overlapping: bool) -> None:
     entries, unit = HOSTILE[kind]
     dictionary = bw.Dictionary(entries)
     texts = [pa.array([unit * length]) for length in (20_000, 160_000)]
-    short, long = (seconds(lambda text=text: dictionary.find_arrow(text, overlapping)) for text in texts)
+    short, long = (seconds(lambda text=text: dictionary.find_arrow(text, overlapping=overlapping)) for text in texts)
     assert long < 24 * short + 0.05
 
 
@@ -207,3 +207,15 @@ def test_links_are_linear_in_the_keys() -> None:
     assert dictionary._keywords.link_bytes == 0
     assert len(dictionary.find_all("a" * 2_000)) == 2_000 * 2_001 // 2
     assert dictionary._keywords.link_bytes == 12 * dictionary.describe()["statistics"]["units"] < 12 * 4_096
+
+
+def test_overlapping_has_its_name() -> None:
+    """A bare True beside an array says nothing to whoever reads it."""
+    dictionary: Any = bw.Dictionary(["a:1"])
+    for find in (
+        dictionary.find_arrow,
+        dictionary.find_arrow_counted,
+        lambda *given: bw.KeywordStream(dictionary, *given[1:]),
+    ):
+        with pytest.raises(TypeError, match="positional argument"):
+            find(pa.array(["a"]), True)
