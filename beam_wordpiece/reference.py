@@ -260,7 +260,7 @@ def fewest_tokens(
     one whose first token is longest, or if that is equal the second, and so on; a token comes before an unknown
     character. Shortest paths in a graph without circles: the length of the text times that of the longest token.
     """
-    best = fewest_table(vocabulary, text, suffix_indicator, unknown_cost)
+    best = FewestTable(vocabulary, suffix_indicator).fill(text, unknown_cost)
     if best[0][0] == float("inf"):
         return None
     found, place = list[str](), 0
@@ -270,26 +270,30 @@ def fewest_tokens(
     return found
 
 
-def fewest_table(
-    vocabulary: Iterable[str], text: str, suffix_indicator: str = "##", unknown_cost: int | None = None
-) -> list[tuple[float, str, int]]:
-    """For each place of a text, its end too, the least cost of the rest, its first token, and where that ends.
+class FewestTable:
+    """The table of `fewest_tokens`, for the texts of one vocabulary, with its parameters."""
 
-    The table of `fewest_tokens`, with its parameters. The cost is infinite where there is no split.
-    """
-    tokens = set(vocabulary)
-    longest = max(map(len, tokens), default=0)
-    unknown = float("inf") if unknown_cost is None else unknown_cost
-    best: list[tuple[float, str, int]] = [(0, "", len(text))] * (len(text) + 1)
-    for start in reversed(range(len(text))):
-        indicator = suffix_indicator if start else ""
-        best[start] = (unknown + best[start + 1][0], UNKNOWN_CHARACTER, start + 1)
-        for end in range(start + 1, min(start + longest, len(text)) + 1):
-            token, cost = indicator + text[start:end], 1 + best[end][0]
-            # The later ones are longer.
-            if token in tokens and cost <= best[start][0]:
-                best[start] = (cost, token, end)
-    return best
+    def __init__(self, vocabulary: Iterable[str], suffix_indicator: str = "##") -> None:
+        self.tokens = set(vocabulary)
+        self.longest = max(map(len, self.tokens), default=0)
+        self.suffix_indicator = suffix_indicator
+
+    def fill(self, text: str, unknown_cost: int | None = None) -> list[tuple[float, str, int]]:
+        """For each place of a text, its end too, the least cost of the rest, its first token, and where that ends.
+
+        The cost is infinite where there is no split.
+        """
+        unknown = float("inf") if unknown_cost is None else unknown_cost
+        best: list[tuple[float, str, int]] = [(0, "", len(text))] * (len(text) + 1)
+        for start in reversed(range(len(text))):
+            indicator = self.suffix_indicator if start else ""
+            best[start] = (unknown + best[start + 1][0], UNKNOWN_CHARACTER, start + 1)
+            for end in range(start + 1, min(start + self.longest, len(text)) + 1):
+                token, cost = indicator + text[start:end], 1 + best[end][0]
+                # The later ones are longer.
+                if token in self.tokens and cost <= best[start][0]:
+                    best[start] = (cost, token, end)
+        return best
 
 
 def replace_unknown(

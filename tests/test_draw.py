@@ -1,6 +1,7 @@
 """Drawings and tables of the trie: the figure and the table of the paper, and parts of large vocabularies."""
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 
 import beam_wordpiece as bw
 from beam_wordpiece.cli import main
-from beam_wordpiece.show import commands
 from beam_wordpiece.show import draw as drawings
 from beam_wordpiece.show.draw import MOST_NODES, complete, dot, everything, plain, trie_of, visited
 from beam_wordpiece.show.source import load_subject
@@ -135,15 +135,61 @@ def test_a_part_of_a_large_vocabulary(tokenizer_json: Path, show: Show) -> None:
     assert show("draw", tokenizer_json, "--text", "unaffable", "--table").count("\n") < 40
 
 
-def test_a_table_of_too_many_tokens(paper: Path, show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all, and of those that begin with a string."""
-    monkeypatch.setattr(commands, "MOST_LISTED", 25)
-    message = show("draw", paper, "--table", status=2)
-    assert f"{paper}: 26 characters of tokens are too many to be shown, where the limit is 25" in message
-    assert "(--prefix STRING)." in message
-    monkeypatch.setattr(drawings, "MOST_LISTED", 6)
-    assert "7 characters of tokens are too many" in show("draw", paper, "--prefix", "##", "--table", status=2)
-    assert show("draw", paper, "--prefix", "##d", "--table").count("\n") == 5
+LONG = "the names of the nodes have more than"
+
+
+def test_a_table_of_names_that_are_too_long(paper: Path, show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all, of those that begin with a string, and of those that a text comes to."""
+    nodes = everything(trie_of(load_subject(str(paper))))
+    length = sum(len(place.string) for place in nodes)
+    for limit, status in ((length, 0), (length - 1, 2)):
+        monkeypatch.setattr(drawings, "MOST_LISTED", limit)
+        shown = show("draw", paper, "--table", "--all", status=status)
+        assert (f"{paper}: {LONG} {limit:,} characters, which is the limit; show what a" in shown) == bool(status)
+    # ##d, ##dz; and of the text a, ab, abc.
+    for part, names in ((("--prefix", "##d"), 3), (("--text", "abc"), 6 + 2)):
+        for limit, status in ((names, 0), (names - 1, 2)):
+            monkeypatch.setattr(drawings, "MOST_LISTED", limit)
+            assert (LONG in show("draw", paper, *part, "--table", status=status)) == bool(status)
+
+
+@given(problem=word_problems())
+def test_the_names_of_all_nodes_are_measured_before_there_are_any(problem: WordProblem) -> None:
+    expected = {token[:end] for token in problem.vocabulary for end in range(1, len(token) + 1)}
+    assert drawings.sum_of_depths(problem.vocabulary) == sum(map(len, expected))
+
+
+@pytest.mark.parametrize("part", [(), ("--keywords",), ("--all",), ("--prefix", "a"), ("--text", "a" * 8_000)], ids=str)
+def test_a_long_key_is_refused_at_once(part: tuple[str, ...], tmp_path: Path, show: Show) -> None:
+    """Its table would be quadratic in it."""
+    bw.Dictionary(["a" * 8_000 + ":1"]).save(tmp_path / "d.bwp")
+    start = time.process_time()
+    assert f"{LONG} 2,000,000 characters" in show("draw", tmp_path / "d.bwp", "--table", *part, status=2)
+    assert time.process_time() - start < 5
+    bw.Dictionary(["a" * 1_000 + ":1"]).save(tmp_path / "d.bwp")
+    assert show("draw", tmp_path / "d.bwp", "--table").count("\n") == 1_002
+
+
+def test_a_table_that_is_too_wide(tmp_path: Path, show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long key makes its column wide for all rows, and of a, aa, aaa, ... all shorter ones end at each node."""
+    monkeypatch.setattr(drawings, "MOST_PRINTED", 100_000)
+    for number, entries in enumerate((["a" * 60, *map(chr, range(0x3400, 0x3800))], ["a" * i for i in range(1, 61)])):
+        bw.Dictionary([f"{entry}:1" for entry in entries]).save(tmp_path / "d.bwp")
+        message = show("draw", tmp_path / "d.bwp", "--table", *["--keywords"] * number, status=2)
+        assert "d.bwp: the table has more than 100,000 characters, in columns as wide as" in message
+
+
+def test_a_text_that_is_too_long_for_the_tokens(paper: Path, show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beam_wordpiece.show.matching.MOST_COMPARED", 20)
+    for command, *flags in (
+        ("trace", "abcd"),
+        ("trace", "abcd", "--segmentation", "fewest"),
+        ("draw", "--text", "abcd"),
+    ):
+        assert show(command, paper, *flags)
+        flags = ["abcdz" if flag == "abcd" else flag for flag in flags]
+        message = show(command, paper, *flags, status=2)
+        assert f"{paper}: what is asked for has too many characters for tokens of up to 5: the one times" in message
 
 
 def test_a_drawing_of_too_many_nodes(tmp_path: Path, show: Show) -> None:

@@ -5,10 +5,12 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import beam_wordpiece as bw
+from beam_wordpiece import reference
 from beam_wordpiece.cli import main
 from beam_wordpiece.show.source import load_subject
 from beam_wordpiece.show.trace import trace
@@ -136,6 +138,23 @@ def test_the_fewest_tokens(tmp_path: Path, show: Show) -> None:
     _, edges, links, _ = parsed(show("draw", path, "--segmentation", "fewest", "--text", "abcde"))
     assert {name for _, _, name in edges} == {"a", "ab", "abc", "abcd", "##d", "##de", "##e"}
     assert not links
+
+
+def test_the_fewest_tokens_of_many_words(paper: Path, show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The vocabulary is looked through once, not again for each word."""
+    made = list[int]()
+
+    class Counted(reference.FewestTable):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            made.append(len(self.tokens))
+
+    monkeypatch.setattr("beam_wordpiece.show.trace.FewestTable", Counted)
+    for unknown in ("word", "error"):
+        shown = show("trace", paper, "abcdz ab " * 50 + "x", "--segmentation", "fewest", "--unknown", unknown)
+        assert shown.count("word ab ") == 50
+        assert made == [4]
+        made.clear()
 
 
 def test_text_that_is_refused(paper: Path, show: Show) -> None:

@@ -16,7 +16,6 @@ from beam_wordpiece.dictionary_ids import UNKNOWN
 from beam_wordpiece.errors import ConfigError
 from beam_wordpiece.files import write_whole
 from beam_wordpiece.show.draw import (
-    MOST_LISTED,
     MOST_NODES,
     beginning,
     dot,
@@ -25,8 +24,8 @@ from beam_wordpiece.show.draw import (
     plain,
     require_few,
     table_rows,
-    trie_of,
     visited,
+    whole,
 )
 from beam_wordpiece.show.source import load_subject
 from beam_wordpiece.show.subject import Place, Subject, shown
@@ -279,7 +278,7 @@ def draw(options: argparse.Namespace) -> None:
     if options.table:
         print("\n".join(table(table_rows(trie, places))))
         return
-    require_few(len(places), "nodes", options.vocabulary, MOST_NODES)
+    require_few(len(places), "nodes", options.vocabulary)
     name = visible(f"{os.path.basename(os.path.abspath(options.vocabulary))}{what}")
     drawing = dot(trie, places, f"{name}: {_legend(trie)}")
     if options.output is None:
@@ -305,19 +304,17 @@ def _suffix(options: argparse.Namespace) -> str:
 
 def _part(subject: Subject, options: argparse.Namespace) -> tuple[Trie, set[Place], str]:
     """The trie, the nodes that are asked for, and a name for the part that they are."""
-    most = MOST_LISTED if options.table else MOST_NODES
     if options.text is not None:
         text = _text(options.text)
         return *visited(subject, text, options.keywords), f", part for the text {text}"
     if options.prefix is not None:
         prefix = _text(options.prefix)
         where = "end" if subject.options.backward else "begin"
-        return *beginning(subject, prefix, most, options.keywords), f", tokens that {where} with {prefix}"
+        return *beginning(subject, prefix, options.keywords, options.table), f", tokens that {where} with {prefix}"
     # Each token has a node at least: there is no need to make them all first.
     if not options.table:
-        require_few(len(subject.tokens), "tokens", subject.source, most)
-    require_few(sum(map(len, subject.tokens)), "characters of tokens", subject.source, MOST_LISTED)
-    trie = trie_of(subject, None, options.keywords)
+        require_few(len(subject.tokens), "tokens", subject.source)
+    trie = whole(subject, options.keywords)
     return trie, everything(trie) if options.all else plain(trie), ""
 
 

@@ -11,15 +11,21 @@ import subprocess
 from collections.abc import Iterable
 
 from beam_wordpiece.errors import ConfigError
-from beam_wordpiece.show.matching import matcher
+from beam_wordpiece.show.matching import common, matcher
 from beam_wordpiece.show.subject import Place, Subject, shown
 from beam_wordpiece.show.trie import KeywordTrie, PlainTrie, Trie
 
 # More than this nobody can read, and `dot` takes minutes to lay out.
 MOST_NODES = 500
-# Of more characters of tokens plain Python makes no trie while somebody waits: the 120,000 tokens of
-# bert-base-multilingual-cased have 645,000, which take 10 s of CPU time and 0.4 GB with their table.
-MOST_LISTED = 1_000_000
+# A node is known by what it spells, so the time that plain Python takes goes by the depths of all nodes together, the
+# characters of their names. Those of bert-base-multilingual-cased, 120,000 tokens, have 1,512,232, and its table takes
+# 12 s of CPU time and 0.4 GB; a single token that has more is one of 2,000 characters.
+MOST_LISTED = 2_000_000
+# Columns are as wide as their widest cell. That table has 24 million characters with the spaces in it.
+MOST_PRINTED = 200_000_000
+LESS = (
+    "show what a shorter text comes to (--text TEXT), or the tokens that begin with a longer string (--prefix STRING)"
+)
 EMPTY = "\N{EMPTY SET}"
 LINK = 'style=dashed, color="#b02020", fontcolor="#b02020", constraint=false'
 
@@ -54,9 +60,10 @@ def visited(subject: Subject, text: str, keywords: bool = False) -> tuple[Trie, 
     return trie, complete(trie, [place for string in strings for place in trie.visited(string)])
 
 
-def beginning(subject: Subject, string: str, most: int, keywords: bool = False) -> tuple[Trie, set[Place]]:
+def beginning(subject: Subject, string: str, keywords: bool = False, in_table: bool = False) -> tuple[Trie, set[Place]]:
     """The nodes of the tokens that begin with a string, and where their links lead. Of what is matched backward, of
-    those that end with it. Raises ConfigError where there are none, or more than `most`."""
+    those that end with it. `in_table`: for a table, not a drawing. Raises ConfigError where there are none, or too
+    many."""
     top = _end(subject, string)
     if top.root == "r#":
         marked = [token for token in subject.tokens if token.startswith(subject.indicator)]
@@ -68,9 +75,9 @@ def beginning(subject: Subject, string: str, most: int, keywords: bool = False) 
     if not found:
         where = "ends" if subject.options.backward else "begins"
         raise ConfigError(f"{subject.source}: no token {where} with {string!r}.")
-    if most == MOST_NODES:
-        require_few(len(found), "tokens", subject.source, most)
-    require_few(sum(map(len, found)), "characters of tokens", subject.source, MOST_LISTED)
+    if not in_table:
+        require_few(len(found), "tokens", subject.source)
+    require_short(sum_of_depths(found), subject.source)
     trie = trie_of(subject, found, keywords)
     return trie, complete(trie, trie.below(top))
 
@@ -83,13 +90,16 @@ def _end(subject: Subject, token: str) -> Place:
 
 
 def complete(trie: Trie, places: Iterable[Place]) -> set[Place]:
-    """The places with those above them, the roots, and all to which their failure links lead."""
-    found, new = set[Place](), [*places, *trie.roots]
+    """The places with those above them, the roots, and all to which their failure links lead. Raises ConfigError where
+    their names are too long."""
+    found, new, length = set[Place](), [*places, *trie.roots], 0
     while new:
         place = new.pop()
         if place in found:
             continue
         found.add(place)
+        length += len(place.string)
+        require_short(length, trie.subject.source)
         if place.string:
             new.append(Place(place.root, place.string[:-1]))
         link = trie.link(place)
@@ -98,26 +108,53 @@ def complete(trie: Trie, places: Iterable[Place]) -> set[Place]:
     return found
 
 
+def whole(subject: Subject, keywords: bool = False) -> Trie:
+    """The trie of all tokens. Raises ConfigError where the names of its nodes are too long."""
+    marked = [token for token in subject.tokens if subject.indicator and token.startswith(subject.indicator)]
+    below = sum_of_depths(token.removeprefix(subject.indicator) for token in marked)
+    require_short(below + sum_of_depths(map(subject.turned, subject.tokens)), subject.source)
+    return trie_of(subject, None, keywords)
+
+
+def sum_of_depths(strings: Iterable[str]) -> int:
+    """The characters of the names of all nodes below one root: of each beginning of the strings, once."""
+    total, before = 0, ""
+    for string in sorted(strings):
+        shared = common(before, string)
+        total += (len(string) * (len(string) + 1) - shared * (shared + 1)) // 2
+        before = string
+    return total
+
+
 def in_order(places: Iterable[Place]) -> list[Place]:
     """Those below r first, each node before those below it."""
     return sorted(places, key=lambda place: (place.root != "r", place.string))
 
 
-def require_few(count: int, what: str, source: str, most: int) -> None:
-    """Refuse to show more nodes, tokens or characters than anybody can read. Raises ConfigError."""
-    if count > most:
+def require_few(count: int, what: str, source: str) -> None:
+    """Refuse to draw more nodes or tokens than anybody can read. Raises ConfigError."""
+    if count > MOST_NODES:
         raise ConfigError(
-            f"{source}: {count:,} {what} are too many to be shown, where the limit is {most:,}; show what a short text "
-            "comes to (--text TEXT), or the tokens that begin with a string (--prefix STRING)"
-            + (", or print all nodes (--table)." if most == MOST_NODES else ".")
+            f"{source}: {count:,} {what} are too many to be shown, where the limit is {MOST_NODES:,}; show what a "
+            "short text comes to (--text TEXT), or the tokens that begin with a string (--prefix STRING), or print all "
+            "nodes (--table)."
+        )
+
+
+def require_short(length: int, source: str) -> None:
+    """Refuse to show nodes whose names have more characters together. Raises ConfigError."""
+    if length > MOST_LISTED:
+        raise ConfigError(
+            f"{source}: the names of the nodes have more than {MOST_LISTED:,} characters, which is the limit; {LESS}."
         )
 
 
 def table_rows(trie: Trie, places: Iterable[Place]) -> list[list[str]]:
     """The paper's table: for each node its name, its token (chi), its failure link f and its failure pops F. A key of a
-    dictionary has its id beside it."""
+    dictionary has its id beside it. Raises ConfigError where there would be too much to print."""
     columns, is_dictionary = list(trie.columns), trie.subject.is_dictionary
     rows = [[columns[0], "key", "id", *columns[2:]] if is_dictionary else columns]
+    widths = [0] * len(rows[0])
     for place in in_order(places):
         link, token = trie.link(place), trie.token(place)
         row = [trie.subject.name(place), shown(token or "")]
@@ -127,6 +164,12 @@ def table_rows(trie: Trie, places: Iterable[Place]) -> list[list[str]]:
             row.append(EMPTY if link is None else trie.subject.name(link))
             row.append(", ".join(map(shown, trie.pops(place))))
         rows.append(row)
+        widths = [max(width, len(text)) for width, text in zip(widths, row, strict=True)]
+        if sum(widths) * len(rows) > MOST_PRINTED:
+            raise ConfigError(
+                f"{trie.subject.source}: the table has more than {MOST_PRINTED:,} characters, in columns as wide as "
+                f"their widest cell, which is the limit; {LESS}."
+            )
     return rows
 
 

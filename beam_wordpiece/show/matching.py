@@ -12,8 +12,12 @@ from bisect import bisect
 from collections.abc import Iterable
 from typing import Any
 
+from beam_wordpiece.errors import ConfigError
 from beam_wordpiece.reference import UNKNOWN_CHARACTER, LinMaxMatch, Node, StretchMatch
 from beam_wordpiece.show.subject import Place, Pop, Subject
+
+# Characters in the suffixes of the texts, each as long as the longest token.
+MOST_COMPARED = 200_000_000
 
 
 class Substrings:
@@ -29,10 +33,10 @@ class Substrings:
             return 0
         place = bisect(self._suffixes, string)
         beside = self._suffixes[max(place - 1, 0) : place + 1]
-        return max(_common(string, suffix) for suffix in beside)
+        return max(common(string, suffix) for suffix in beside)
 
 
-def _common(one: str, other: str) -> int:
+def common(one: str, other: str) -> int:
     """How many characters two strings begin with that are the same."""
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
@@ -100,4 +104,12 @@ def tokens_in(subject: Subject, texts: Iterable[str]) -> list[str]:
 
 
 def _substrings(subject: Subject, texts: Iterable[str]) -> Substrings:
-    return Substrings(texts, max(map(len, subject.tokens), default=1))
+    """Raises ConfigError where they would fill the memory."""
+    distinct, longest = set(texts), max(map(len, subject.tokens), default=1)
+    # Of the suffixes all have as many characters as the longest token has, but the last ones.
+    if sum(len(text) * min(len(text), longest) for text in distinct) > MOST_COMPARED:
+        raise ConfigError(
+            f"{subject.source}: what is asked for has too many characters for tokens of up to {longest:,}: the one times the "
+            f"other may be {MOST_COMPARED:,}; show less of it."
+        )
+    return Substrings(distinct, longest)

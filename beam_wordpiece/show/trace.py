@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from beam_wordpiece.reference import UNKNOWN_CHARACTER, LinMaxMatch, Node, StretchMatch, fewest_table
+from beam_wordpiece.reference import UNKNOWN_CHARACTER, FewestTable, LinMaxMatch, Node, StretchMatch
 from beam_wordpiece.show.matching import matcher, pops_of, tokens_in
 from beam_wordpiece.show.split import Part
 from beam_wordpiece.show.subject import Found, Place, Pop, Subject
@@ -80,7 +80,7 @@ def trace(subject: Subject, text: str) -> list[Traced]:
     """
     parts = subject.split(text)
     strings = [subject.turned(part.string) for part in parts if subject.is_matched(part)]
-    tokens = tokens_in(subject, strings) if subject.is_fewest else []
+    fewest = FewestTable(tokens_in(subject, strings) if subject.is_fewest else [], subject.indicator)
     automaton = matcher(subject, strings if not subject.is_fewest else [])
     found = list[Traced]()
     for part in parts:
@@ -89,7 +89,7 @@ def trace(subject: Subject, text: str) -> list[Traced]:
         elif subject.is_too_long(part):
             found.append(Traced(part, (), (), (subject.unk,)))
         elif subject.is_fewest:
-            found.append(_of_table(subject, part, tokens))
+            found.append(_of_table(subject, part, fewest))
         else:
             found.append(_of_steps(subject, part, automaton))
         if found[-1].refused is not None:
@@ -116,10 +116,10 @@ def _finished(
     return Traced(part, steps, table, tuple(subject.found(pops)))
 
 
-def _of_table(subject: Subject, part: Part, tokens: Sequence[str]) -> Traced:
-    string, indicator = part.string, subject.indicator
+def _of_table(subject: Subject, part: Part, fewest: FewestTable) -> Traced:
+    string = part.string
     cost = None if subject.unknown in ("word", "error") else subject.options.unknown_cost
-    best = fewest_table(tokens, string, indicator, cost)
+    best = fewest.fill(string, cost)
     taken, place = set[int](), 0
     while place < len(string) and best[0][0] < math.inf:
         taken.add(place)
@@ -132,7 +132,7 @@ def _of_table(subject: Subject, part: Part, tokens: Sequence[str]) -> Traced:
         return Traced(part, (), rows, (subject.unk,))
     if not taken:
         # With this cost no character is unknown that need not be.
-        best = fewest_table(tokens, string, indicator, len(string) + 1)
+        best = fewest.fill(string, len(string) + 1)
         place = 0
         while best[place][1] != UNKNOWN_CHARACTER:
             place = best[place][2]
@@ -142,7 +142,7 @@ def _of_table(subject: Subject, part: Part, tokens: Sequence[str]) -> Traced:
 
 
 def _first(text: str, token: str, cost: float) -> Pop | None:
-    """The first token of a rest of a word, from its row in the table of `fewest_table`."""
+    """The first token of a rest of a word, from its row in the table."""
     return None if text == "" or cost == math.inf else Pop(token or None, text)
 
 
