@@ -25,6 +25,12 @@ def is_text(value: object) -> bool:
     return True
 
 
+def is_entry(line: str) -> bool:
+    """Whether a line reads as an entry `<key>:<id>` of a dictionary."""
+    key, _, id = line.rpartition(":")
+    return key != "" and id != ""
+
+
 def require_path(path: str | os.PathLike[str], kind: type[WordPieceError]) -> None:
     """Raise an error of the `kind` where no file can have this path. One that is not UTF-8 some file can have."""
     try:

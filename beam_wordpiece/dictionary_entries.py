@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from beam_wordpiece.checks import is_text
+from beam_wordpiece.checks import is_entry, is_text
 from beam_wordpiece.dictionary_ids import COLON
 from beam_wordpiece.errors import VocabularyError
 
@@ -32,6 +32,21 @@ def _fault(key: str, colon: str, id: str) -> str:
     if not key:
         return f"has an empty key; {form}"
     return "has half a surrogate pair; correct it"
+
+
+def has_entries(path: Path, unk_token: str) -> bool:
+    """Whether a file is one of entries, and no vocab.txt: most lines read as entries, and none is the unknown token.
+
+    Most, so that a line with a fault is named. Raises OSError.
+    """
+    if not path.is_file() or path.suffix.lower() == ".json":
+        return False
+    try:
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError:
+        return False
+    lines = [line for line in (line.removesuffix("\r") for line in text.split("\n")) if line]
+    return unk_token not in lines and 2 * sum(map(is_entry, lines)) > len(lines)
 
 
 def entry_lines(path: Path) -> Iterable[str]:

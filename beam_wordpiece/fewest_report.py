@@ -9,20 +9,17 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from beam_wordpiece.automaton import Automaton
-from beam_wordpiece.checks import is_automaton
-from beam_wordpiece.config import add_option_flags, option_values
-from beam_wordpiece.dictionary import Dictionary, open_tokenizer
+from beam_wordpiece.dictionary import Dictionary
 from beam_wordpiece.errors import ConfigError, TextError
 from beam_wordpiece.file_texts import FILES_HELP, add_text_flags, read_texts
-from beam_wordpiece.show.source import load
 from beam_wordpiece.terminal import table, visible
 from beam_wordpiece.tokenizer import Encoding, TextEncoder, Tokenizer
+from beam_wordpiece.vocab_source import add_source_flags, load_source, source_options
 from beam_wordpiece.vocab_types import Vocabulary
 
 FEWEST_EXAMPLES = """\
@@ -30,7 +27,7 @@ examples:
   beam-wordpiece fewest bert.bwp books.txt                       tokens by greedy matching, and the fewest there are
   beam-wordpiece fewest vocab.txt part-*.parquet --column body --examples 50
   beam-wordpiece fewest words.txt zh.txt --pretokenize false --unknown character
-  beam-wordpiece fewest names.bwp - < books.txt                  with the keys of a dictionary
+  beam-wordpiece fewest names.bwp - < books.txt                  with the keys of a dictionary, or of entries.txt
 
 Greedy matching takes the longest token again and again. It may need more tokens than there have to be, and it may find
 none for a word that has a split. A place is a word, or without words the text between two places where both end a
@@ -105,18 +102,16 @@ class Comparison:
         }
 
 
-def load_comparison(path: str, errors: str, **options: object) -> Comparison:
-    """A comparison by a vocabulary, in whatever file it is, or by a dictionary. Raises what `load` raises."""
-    opened = open_tokenizer(path, errors=errors) if is_automaton(Path(path)) and not options else None
-    if isinstance(opened, Dictionary):
-        _require_forward(opened.split_options["backward"])
-        ways = (opened.split_options | {"segmentation": segmentation} for segmentation in ("greedy", "fewest"))
-        one, other = (Dictionary(opened.entries(), unknown=opened.unknown, errors=errors, **way) for way in ways)
+def load_comparison(path: str, errors: str, **options: Any) -> Comparison:
+    """A comparison by a vocabulary or a dictionary, in whatever file it is. Raises what `load_source` raises."""
+    source = load_source(path, errors, **options)
+    if isinstance(source, Dictionary):
+        _require_forward(source.split_options["backward"])
+        one, other = (_dictionary(source, way, options) for way in ("greedy", "fewest"))
         return Comparison(one, other, False)
-    vocabulary = load(path, **options)
-    _require_forward(vocabulary.options.backward)
-    greedy, fewest = (_tokenizer(vocabulary, way, errors) for way in ("greedy", "fewest"))
-    return Comparison(greedy, fewest, vocabulary.options.pretokenize)
+    _require_forward(source.options.backward)
+    greedy, fewest = (_tokenizer(source, way, errors) for way in ("greedy", "fewest"))
+    return Comparison(greedy, fewest, source.options.pretokenize)
 
 
 def _require_forward(backward: bool) -> None:
@@ -125,6 +120,14 @@ def _require_forward(backward: bool) -> None:
             "backward=True (--backward true at the shell) is not greedy matching from the left; leave it out to "
             "compare."
         )
+
+
+def _dictionary(dictionary: Dictionary, segmentation: str, options: dict[str, Any]) -> Dictionary:
+    """The dictionary, split in one way. `options`: what it was loaded with; a greedy one has forgotten the cost."""
+    if dictionary.split_options["segmentation"] == segmentation:
+        return dictionary
+    split = dictionary.split_options | options | {"unknown": dictionary.unknown, "segmentation": segmentation}
+    return Dictionary(dictionary.entries(), errors=dictionary.errors, **split)
 
 
 def _tokenizer(vocabulary: Vocabulary, segmentation: str, errors: str) -> Tokenizer:
@@ -144,19 +147,16 @@ def _places(encoding: Encoding) -> list[tuple[int | None, str, int, int]]:
 
 
 def add_fewest_flags(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "vocabulary", metavar="VOCAB", help="a vocab.txt, tokenizer.json, tokenizer folder, automaton or dictionary"
-    )
+    add_source_flags(command)
     command.add_argument("files", metavar="FILE", nargs="+", help=FILES_HELP)
     command.add_argument("--examples", metavar="N", type=int, default=20, help="differences to show (default: 20)")
     command.add_argument("--json", action="store_true", help="as JSON, for programs")
     add_text_flags(command)
-    add_option_flags(command)
 
 
 def fewest(options: argparse.Namespace) -> None:
     """Run the command."""
-    comparison = load_comparison(options.vocabulary, options.errors, **option_values(options))
+    comparison = load_comparison(options.vocabulary, options.errors, **source_options(options))
     for some in read_texts(options.files, options.column, bar=True):
         try:
             comparison.add(some.texts)

@@ -6,17 +6,16 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_wordpiece.checks import is_automaton
 from beam_wordpiece.dictionary import Dictionary
 from beam_wordpiece.errors import TextError
 from beam_wordpiece.file_texts import FILES_HELP, STANDARD_INPUT, FileTexts, add_text_flags, read_texts
 from beam_wordpiece.terminal import visible
+from beam_wordpiece.vocab_source import load_dictionary
 
 FIND_EXAMPLES = """\
 examples:
@@ -55,9 +54,7 @@ def add_find_flags(command: argparse.ArgumentParser) -> None:
 
 def find(options: argparse.Namespace) -> None:
     """Run the command."""
-    path = options.dictionary
-    kind = Dictionary.open if is_automaton(Path(path)) else Dictionary.from_file
-    dictionary = kind(path, errors=options.errors)
+    dictionary = load_dictionary(options.dictionary, options.errors)
     dictionary.require_forward()
     # A bar would stand between the lines of a terminal.
     for some in read_texts(options.files, options.column, bar=not sys.stdout.isatty()):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from beam_wordpiece.checks import WHITE_SPACE, is_automaton, require_path
+from beam_wordpiece.checks import WHITE_SPACE, is_automaton, is_entry, require_path
 from beam_wordpiece.errors import VocabularyError, warn_of_vocabulary
 from beam_wordpiece.tokenizer_folder import FolderSettings, check_agreement, read_settings
 from beam_wordpiece.tokenizer_json import load_tokenizer_json
@@ -95,7 +95,7 @@ def _load_vocab_txt(path: Path, settings: FolderSettings, overrides: Overrides) 
 
 def _look_at_form(tokens: Mapping[str, int], options: Options, path: Path) -> None:
     """Warn of tokens that mark where a word begins, not where it goes on. Raises VocabularyError for a dictionary."""
-    if options.unk_token not in tokens and tokens and all(map(_is_entry, tokens)):
+    if options.unk_token not in tokens and tokens and all(map(is_entry, tokens)):
         raise VocabularyError(
             f"{path}: every line is <key>:<id>, as in the entries of a dictionary, and {options.unk_token!r} is not "
             "there; a dictionary is compiled by `beam-wordpiece dictionary` or Dictionary.from_file."
@@ -110,11 +110,6 @@ def _look_at_form(tokens: Mapping[str, int], options: Options, path: Path) -> No
             "normal form or in a vocabulary of another kind; they are found in no word. Give the tokenizer.json, "
             "which says what its markers are."
         )
-
-
-def _is_entry(line: str) -> bool:
-    key, _, id = line.rpartition(":")
-    return key != "" and id != ""
 
 
 def _count(tokens: Iterable[str], marker: str) -> int:

@@ -14,8 +14,7 @@ import beam_wordpiece as bw
 from beam_wordpiece.cli import main
 from beam_wordpiece.show import draw as drawings
 from beam_wordpiece.show.draw import MOST_NODES, complete, dot, everything, plain, trie_of, visited
-from beam_wordpiece.show.source import load_subject
-from beam_wordpiece.show.subject import Place, Subject
+from beam_wordpiece.show.subject import Place, Subject, load_subject
 from beam_wordpiece.show.trace import trace
 from tests import small
 from tests.drawings import parsed

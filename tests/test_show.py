@@ -12,7 +12,7 @@ import pytest
 import beam_wordpiece as bw
 from beam_wordpiece import reference
 from beam_wordpiece.cli import main
-from beam_wordpiece.show.source import load_subject
+from beam_wordpiece.show.subject import load_subject
 from beam_wordpiece.show.trace import trace
 from tests import small
 from tests.drawings import parsed
@@ -45,7 +45,7 @@ def test_a_dictionary(tmp_path: Path, show: Show) -> None:
     entries = tmp_path / "entries.txt"
     entries.write_text("cat:10\ncatalog:11\ns:14\nat:one\\n\nlog:a b\n", encoding="utf-8")
     bw.Dictionary.from_file(entries, unknown="carry").save(tmp_path / "d.bwp")
-    shown = show("trace", entries, "catalos é", "--entries", "carry")
+    shown = show("trace", entries, "catalos é", "--unknown", "carry")
     assert shown == show("trace", tmp_path / "d.bwp", "catalos é")
     assert shown.splitlines() == [
         "text catalos␣é (characters 0 to 9)",
@@ -66,18 +66,19 @@ def test_a_dictionary(tmp_path: Path, show: Show) -> None:
         "tokens  cat  [UNK]:a  [UNK]:l  [UNK]:o  s   [UNK]:␣  [UNK]:é",
         "ids     10   [UNK]:a  [UNK]:l  [UNK]:o  14  [UNK]:␣  [UNK]:é",
     ]
-    assert "read from its end" in show("trace", entries, "cats", "--entries", "run", "--backward", "true")
-    message = show("draw", entries, "--entries", "run", "--backward", "true", "--keywords", status=2)
+    assert "read from its end" in show("trace", entries, "cats", "--unknown", "run", "--backward", "true")
+    message = show("draw", entries, "--unknown", "run", "--backward", "true", "--keywords", status=2)
     assert "dictionaries that read from the left; no other finds keywords" in message
-    assert "cost of the rest" in show("trace", entries, "cats", "--entries", "run", "--segmentation", "fewest")
-    assert show("trace", entries, "", "--entries", "run").startswith("no token: the text is empty")
+    assert "cost of the rest" in show("trace", entries, "cats", "--unknown", "run", "--segmentation", "fewest")
+    assert show("trace", entries, "") == show("trace", entries, "", "--unknown", "run")
+    assert show("trace", entries, "").startswith("no token: the text is empty")
     rows = [re.split(r" {2,}", line) for line in show("draw", tmp_path / "d.bwp", "--table").splitlines()]
     assert rows[0] == ["node", "key", "id", "f", "F"]
     assert ["log", "log", "a␣b", "r", "log"] in rows
     rows = [re.split(r" {2,}", line) for line in show("draw", tmp_path / "d.bwp", "--table", "--keywords").splitlines()]
     assert rows[0] == ["node", "key", "id", "link", "keys that end there too"]
     assert ["catalog", "catalog", "11", "log", "log"] in rows
-    names, _, links, double = parsed(show("draw", entries, "--entries", "run", "--keywords", "--text", "cats"))
+    names, _, links, double = parsed(show("draw", entries, "--unknown", "run", "--keywords", "--text", "cats"))
     assert set(names.values()) == {"r", "c", "ca", "cat:10", "s:14", "a", r"at:one\n"}
     assert double == {"cat:10", "s:14", r"at:one\n"}
     assert ("cat:10", "at", r"at:one\n") in links
@@ -274,12 +275,11 @@ def test_what_is_refused(paper: Path, tmp_path: Path, show: Show) -> None:
         (("draw", paper, "-o", "x.svg", "--table"), "--table goes to standard output"),
         (("trace", automaton, "a", "--lowercase", "false"), "(lowercase cannot be changed)"),
         (("draw", paper, "--keywords"), "paper.txt: --keywords is for dictionaries that read from the left"),
-        (("trace", automaton, "a", "--entries", "run"), "paper.bwp: --entries is for a text file of entries"),
         (
-            ("trace", paper, "a", "--entries", "run", "--lowercase", "false"),
-            "with backward, segmentation, unk",
+            ("trace", automaton, "a", "--unknown", "carry"),
+            "paper.bwp is an automaton, which has its options compiled in",
         ),
-        (("trace", paper, "a", "--entries", "run"), "paper.txt, line 1, '[UNK]', has no colon"),
+        (("trace", paper, "a", "--unknown", "carry"), 'unknown has to be "word"'),
         (("trace", "no/such/file", "a"), "no/such/file: No such file or directory"),
         (("draw", paper, "--pretokenize", "false"), 'pretokenize=False does not go with unknown="word"'),
         (("draw", paper, "-o", tmp_path / "none" / "x.dot"), "none/x.dot: No such file or directory"),

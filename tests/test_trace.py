@@ -14,9 +14,8 @@ from tokenizers.normalizers import BertNormalizer
 import beam_wordpiece as bw
 from beam_wordpiece.show.draw import everything
 from beam_wordpiece.show.matching import matcher, tokens_in
-from beam_wordpiece.show.source import load_subject
 from beam_wordpiece.show.split import split
-from beam_wordpiece.show.subject import Subject
+from beam_wordpiece.show.subject import Subject, load_subject
 from beam_wordpiece.show.trace import Step, trace
 from beam_wordpiece.show.trie import Trie
 from tests.oracle import tokenizer_json

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from beam_wordpiece.config import add_option_flags, option_values
-from beam_wordpiece.dictionary_ids import UNKNOWN
 from beam_wordpiece.errors import ConfigError
 from beam_wordpiece.files import write_whole
 from beam_wordpiece.show.draw import (
@@ -27,12 +25,12 @@ from beam_wordpiece.show.draw import (
     visited,
     whole,
 )
-from beam_wordpiece.show.source import load_subject
-from beam_wordpiece.show.subject import Place, Subject, shown
+from beam_wordpiece.show.subject import Place, Subject, load_subject, shown
 from beam_wordpiece.show.trace import Rest, Step, Traced
 from beam_wordpiece.show.trace import trace as trace_text
 from beam_wordpiece.show.trie import KeywordTrie, Trie
 from beam_wordpiece.terminal import cells, table, visible
+from beam_wordpiece.vocab_source import add_source_flags, source_options
 
 TRACE_EXAMPLES = """\
 examples:
@@ -42,7 +40,7 @@ examples:
   beam-wordpiece trace paper.txt abcdz --json      the same for programs
   beam-wordpiece trace paper.txt abcdz --segmentation fewest
   beam-wordpiece trace names.bwp "two cats"        a dictionary: keys, and ids of any text
-  beam-wordpiece trace entries.txt "two cats" --entries carry
+  beam-wordpiece trace entries.txt "two cats" --unknown carry
 
 A line is a turn of the matching loop: at the character with the number i, in the node v. Where v has an edge for the
 character, the edge is taken. Where it has none, the failure link f(v) is taken, and the tokens F(v) are popped: they
@@ -84,14 +82,13 @@ WIDTH = 50
 
 
 def add_trace_flags(command: argparse.ArgumentParser) -> None:
-    _add_vocabulary(command)
+    add_source_flags(command)
     command.add_argument("text", metavar="TEXT", help="the text to tokenize")
     command.add_argument("--json", action="store_true", help="as JSON, for programs")
-    add_option_flags(command)
 
 
 def add_draw_flags(command: argparse.ArgumentParser) -> None:
-    _add_vocabulary(command)
+    add_source_flags(command)
     command.add_argument(
         "-o", "--output", metavar="FILE", help="the file to write: .dot or .gv, or by Graphviz .svg, .png or .pdf"
     )
@@ -107,26 +104,11 @@ def add_draw_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--keywords", action="store_true", help="of a dictionary the links of keyword search, not those of tokenizing"
     )
-    add_option_flags(command)
-
-
-def _add_vocabulary(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "vocabulary",
-        metavar="VOCAB",
-        help="a vocab.txt, a tokenizer.json, a tokenizer folder, or an automaton file or dictionary",
-    )
-    command.add_argument(
-        "--entries",
-        choices=UNKNOWN,
-        help="VOCAB is a text file with an entry <key>:<id> in each line, of a dictionary that gives [UNK] for each "
-        "unknown character, for a run of them, or with the character",
-    )
 
 
 def trace(options: argparse.Namespace) -> None:
     """Run `beam-wordpiece trace`."""
-    subject = load_subject(options.vocabulary, options.entries, **option_values(options))
+    subject = load_subject(options.vocabulary, **source_options(options))
     text = _text(options.text)
     found = trace_text(subject, text)
     if options.json:
@@ -273,7 +255,7 @@ def _last(tokens: list[str], backward: bool) -> str:
 def draw(options: argparse.Namespace) -> None:
     """Run `beam-wordpiece draw`."""
     suffix = _suffix(options)
-    subject = load_subject(options.vocabulary, options.entries, **option_values(options))
+    subject = load_subject(options.vocabulary, **source_options(options))
     trie, places, what = _part(subject.for_keywords() if options.keywords else subject, options)
     if options.table:
         print("\n".join(table(table_rows(trie, places))))

@@ -109,7 +109,7 @@ def _substrings(subject: Subject, texts: Iterable[str]) -> Substrings:
     # Of the suffixes all have as many characters as the longest token has, but the last ones.
     if sum(len(text) * min(len(text), longest) for text in distinct) > MOST_COMPARED:
         raise ConfigError(
-            f"{subject.source}: what is asked for has too many characters for tokens of up to {longest:,}: the one times the "
-            f"other may be {MOST_COMPARED:,}; show less of it."
+            f"{subject.source}: what is asked for has too many characters for tokens of up to {longest:,}: the one "
+            f"times the other may be {MOST_COMPARED:,}; show less of it."
         )
     return Substrings(distinct, longest)

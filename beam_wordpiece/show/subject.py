@@ -14,6 +14,7 @@ from beam_wordpiece.dictionary_ids import UNKNOWN_ID, carried
 from beam_wordpiece.errors import ConfigError
 from beam_wordpiece.show.split import Part, split
 from beam_wordpiece.terminal import visible
+from beam_wordpiece.vocab_source import load_source
 from beam_wordpiece.vocab_types import Options, Vocabulary
 
 
@@ -168,3 +169,9 @@ class Subject:
 def shown(text: str) -> str:
     """The text with all its characters to be seen, spaces too."""
     return visible(text).replace(" ", "\N{OPEN BOX}")
+
+
+def load_subject(path: str, **options: Any) -> Subject:
+    """What a file holds. Raises what `load_source` raises."""
+    source = load_source(path, **options)
+    return Subject.of_dictionary(source, path) if isinstance(source, Dictionary) else Subject.of_vocabulary(source)
