@@ -9,8 +9,8 @@ use crate::rows::Part;
 use crate::stretch::Stretch;
 use crate::utf8;
 
-/// What is undecided of a document, and nothing more. It is as large as a word may be and the longest added token, but for
-/// a run of marks where an added token has some.
+/// What is undecided of a document, and nothing more. It is as large as a word may be and the longest added token, but
+/// for a run of marks where an added token has some.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
     /// Some text has come, and the template's ids before it are out.
@@ -65,8 +65,8 @@ impl Document {
         self.before += done as u64;
     }
 
-    /// Find where rows that go on with this document are not UTF-8; it is as it was before the first of them. The place is
-    /// counted from the beginning of the document that has it, which may have begun long before the row.
+    /// Find where rows that go on with this document are not UTF-8; it is as it was before the first of them. The place
+    /// is counted from the beginning of the document that has it, which may have begun long before the row.
     pub fn check<'t>(&self, parts: impl Iterator<Item = Part<'t>>) -> Result<(), Error> {
         let (_, cut_off) = self.held.split_at(self.held.len() - utf8::cut_off(&self.held));
         let mut before = self.before as usize + self.held.len() - cut_off.len();
@@ -86,7 +86,8 @@ impl Document {
         Ok(())
     }
 
-    /// The part with U+FFFD for what is invalid in it, where it has some and an added token or the key of a rule may stand there.
+    /// The part with U+FFFD for what is invalid in it, where it has some and an added token or the key of a rule may
+    /// stand there.
     pub fn readable(&mut self, tables: &Tables<'_>, part: &[u8], ends: bool) -> Option<Vec<u8>> {
         if !tables.added.raw.has_replacement && !tables.rules.has_replacement {
             return None;
