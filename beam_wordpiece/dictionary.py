@@ -216,42 +216,35 @@ class Dictionary(TextEncoder):
         self.require_forward()
         return self._keywords
 
-    def find_all(self, text: str) -> list[tuple[int, int, str]]:
-        """Every occurrence of every key, overlapping ones too: its first character, the end of its last, and the id.
+    def find(self, text: str, *, overlapping: bool = False) -> list[tuple[int, int, str]]:
+        """The keys in a text: the first character of each, the end of its last, and the id. Places are code points.
 
-        By their ends, and those with the same end by their starts. Places are code points. By the algorithm of Aho and
-        Corasick ("Efficient string matching", 1975), linear in the text and what is found. Its links are made by the
-        first call; they hold 12 bytes for each unit of the trie (`describe` counts these; the file has 16 for each),
-        whatever the keys are, and 16 more while they are made. What is found may be much more than the text:
-        for each character an occurrence of every length that keys have.
+        The leftmost key, of those that begin there the longest, and so on from its end: nothing overlaps. That is
+        linear in the text; with the usual split these are the keys that `tokenize_spans` gives, without what is
+        unknown.
+
+        `overlapping`: every occurrence of every key, by their ends, and those with the same end by their starts. By the
+        algorithm of Aho and Corasick ("Efficient string matching", 1975), linear in the text and what is found, which
+        may be much more than the text: for each character an occurrence of every length that keys have. Its links are
+        made by the first call; they hold 12 bytes for each unit of the trie (`describe` counts these; the file has 16
+        for each), whatever the keys are, and 16 more while they are made.
 
         Raises TypeError where it is not a str, TextError as `tokenize` does, ConfigError where the dictionary was made
         with backward=True.
         """
-        return self._found(text, True)
-
-    def find(self, text: str) -> list[tuple[int, int, str]]:
-        """The leftmost key in a text, of those that begin there the longest, and so on from its end: nothing overlaps.
-
-        The same as `find_all` otherwise, but linear in the text alone, and without links of its own. With the usual
-        split these are the keys that `tokenize_spans` gives, without what is unknown.
-        """
-        return self._found(text, False)
-
-    def _found(self, text: str, overlapping: bool) -> list[tuple[int, int, str]]:
-        keywords = self._finder
+        keywords, every = self._finder, bool(overlapping)
         try:
-            found = keywords.find(text, overlapping)
+            found = keywords.find(text, every)
         except (UnicodeEncodeError, TypeError) as error:
-            found = keywords.find(self._repaired(text, error), overlapping)
+            found = keywords.find(self._repaired(text, error), every)
         return self._names.occurrences(*found)
 
     def find_arrow(self, array: Any, *, overlapping: bool = False) -> pa.Array[Any]:
-        """What `find`, or with `overlapping` what `find_all` gives, for each text of an Arrow array, without the GIL.
+        """What `find` gives, for each text of an Arrow array, without the GIL.
 
         `array`: as for `encode_arrow`. Gives list<struct<start: int64, end: int64, id: string>>, null for a null text:
         large_list where there are 2**31 occurrences or more, large_string where their ids take 2 GiB or more. Raises
-        what `encode_arrow` raises, and ConfigError as `find_all` does.
+        what `encode_arrow` raises, and ConfigError as `find` does.
         """
         return self.find_arrow_counted(array, overlapping=overlapping)[0]
 

@@ -14,15 +14,14 @@ from beam_wordpiece.stream import ChunkFeeder, state_bytes
 class KeywordStream(ChunkFeeder):
     """Finds the keys of a dictionary in a document that comes in pieces (chunks), wherever it is cut.
 
-    All that is fed and finished, one after the other, is what `Dictionary.find` gives for the whole document, or with
-    `overlapping` what `Dictionary.find_all` gives. Places are characters (code points) of the document. An occurrence
-    leaves as soon as it is certain: with its last character, or without `overlapping`, where it is the beginning of a
-    longer key, with the character that shows that this one is not there. What is carried from one chunk to the next is
-    the beginning of a key and the bytes of a character that is cut off; feeding takes the time of finding, however
-    small the chunks are.
+    All that is fed and finished, one after the other, is what `Dictionary.find` gives for the whole document, with the
+    same `overlapping`. Places are characters (code points) of the document. An occurrence leaves as soon as it is
+    certain: with its last character, or without `overlapping`, where it is the beginning of a longer key, with the
+    character that shows that this one is not there. What is carried from one chunk to the next is the beginning of a
+    key and the bytes of a character that is cut off; feeding takes the time of finding, however small the chunks are.
 
     A stream must not be fed by two threads at once: the second of them gets a RuntimeError. Raises TypeError for what
-    is no Dictionary, ConfigError as `find_all` does.
+    is no Dictionary, ConfigError as `Dictionary.find` does.
     """
 
     def __init__(self, dictionary: Dictionary, *, overlapping: bool = False) -> None:

@@ -33,11 +33,11 @@ KEYWORDS_COLUMN = "keywords"
 class FindKeywords(beam.PTransform[Any, Any]):
     """Strings to the keys in them: PCollection[str] -> PCollection[list[tuple[int, int, str]]].
 
-    For each string what `Dictionary.find` gives, or with `overlapping` what `Dictionary.find_all` gives: first
-    character, end and id of each occurrence; with the windows and times of the strings, which are gathered within a
-    bundle. `dictionary`: the path of its file. `errors`: as a `Dictionary` has it; a str is invalid where it holds a
-    lone surrogate. Raises AutomatonError where the file is the automaton of a vocabulary, ConfigError where the
-    dictionary was made with backward=True; both when the transform is made, where the file is local.
+    For each string what `Dictionary.find` gives, with the same `overlapping`: first character, end and id of each
+    occurrence; with the windows and times of the strings, which are gathered within a bundle. `dictionary`: the path of
+    its file. `errors`: as a `Dictionary` has it; a str is invalid where it holds a lone surrogate. Raises
+    AutomatonError where the file is the automaton of a vocabulary, ConfigError where the dictionary was made with
+    backward=True; both when the transform is made, where the file is local.
     """
 
     def __init__(

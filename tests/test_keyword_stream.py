@@ -178,7 +178,11 @@ def test_what_a_stream_is_made_of(automaton: bw.Automaton) -> None:
     with pytest.raises(TypeError, match="made of a Dictionary, not of Tokenizer"):
         bw.KeywordStream(tokenizer)
     backward = bw.Dictionary(["ab:1"], backward=True)
-    for ask in (lambda: bw.KeywordStream(backward), lambda: backward.find("ab"), lambda: backward.find_all("ab")):
+    for ask in (
+        lambda: bw.KeywordStream(backward),
+        lambda: backward.find("ab"),
+        lambda: backward.find("ab", overlapping=True),
+    ):
         with pytest.raises(bw.ConfigError, match="backward=True finds no keywords"):
             ask()
     with pytest.raises(bw.ConfigError, match="backward=True finds no keywords"):

@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> str:
 
 def find(text: str, overlapping: bool) -> list[tuple[int, int, str]]:
     dictionary = bw.Dictionary(ENTRIES)
-    return dictionary.find_all(text) if overlapping else dictionary.find(text)
+    return dictionary.find(text, overlapping=overlapping)
 
 
 def counted(transform: Any, elements: list[Any]) -> dict[str, int]:
