@@ -28,7 +28,7 @@ from beam_wordpiece.find_command import FIND_EXAMPLES, add_find_flags, find
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
 from beam_wordpiece.settings import ERRORS, LAYOUTS
 from beam_wordpiece.show.commands import DRAW_EXAMPLES, TRACE_EXAMPLES, add_draw_flags, add_trace_flags, draw, trace
-from beam_wordpiece.terminal import cells, visible
+from beam_wordpiece.terminal import cells, standard_input, visible
 from beam_wordpiece.tokenizer import Encoding, Tokenizer
 
 PROGRAM = "beam-wordpiece"
@@ -318,7 +318,7 @@ def _documents(texts: Sequence[str]) -> Iterable[bytes]:
     r"""The documents of the command line, or else the lines of standard input, of which only "\n" ends one."""
     if texts:
         return map(os.fsencode, texts)
-    return _lines(sys.stdin.buffer)
+    return _lines(standard_input())
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import NOT_UTF8, InputError, TextError
 from beam_wordpiece.parquet import Layout, open_parquet, read_blocks
 from beam_wordpiece.settings import ERRORS
+from beam_wordpiece.terminal import standard_input
 from beam_wordpiece.text_source import read_lines
 
 STANDARD_INPUT = "-"
@@ -60,7 +61,7 @@ def read_texts(paths: Sequence[str], column: str, bar: bool) -> Iterator[FileTex
 
     A `.parquet` has one in each row of the `column`; any other file one in each line, also compressed (`.gz`, `.zst`).
     `-` is standard input. `bar`: on a terminal a progress bar is drawn over the bytes of the files, and of standard
-    input over those of its texts.
+    input and pipes over those of their texts.
     """
     with _progress_bar(paths, bar) as done:
         before = 0
@@ -71,7 +72,7 @@ def read_texts(paths: Sequence[str], column: str, bar: bool) -> Iterator[FileTex
                 for texts, share in _of_parquet(file, path, column) if is_parquet(path) else _of_lines(file, path):
                     yield FileTexts(path, first, texts)
                     first += len(texts)
-                    if path == STANDARD_INPUT:
+                    if path == STANDARD_INPUT or not opened.seekable():
                         before += text_bytes(texts)
                         done(before)
                     else:
@@ -84,7 +85,7 @@ def is_parquet(path: str) -> bool:
 
 
 def _open(path: str) -> contextlib.AbstractContextManager[Any]:
-    return contextlib.nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else open(path, "rb")
+    return contextlib.nullcontext(standard_input()) if path == STANDARD_INPUT else open(path, "rb")
 
 
 def _of_lines(file: pa.NativeFile, path: str) -> Iterator[tuple[pa.Array[Any], None]]:

@@ -1,9 +1,20 @@
-"""Text in columns of a terminal."""
+"""The terminal: text in its columns, and what comes from standard input."""
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Sequence
+from typing import BinaryIO
+
+from beam_wordpiece.errors import InputError
+
+
+def standard_input() -> BinaryIO:
+    """Its bytes. Raises InputError where there is none."""
+    if sys.stdin is None:
+        raise InputError("standard input is closed; give it some text, or name a file.")
+    return sys.stdin.buffer
 
 
 def visible(text: str) -> str:

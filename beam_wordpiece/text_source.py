@@ -142,11 +142,19 @@ def _refuse_other_formats(block: bytes, where: str) -> None:
             raise InputError(f"{where} is no text: it begins as {kind} does; {remedy}.")
 
 
+def _is_empty(file: pa.NativeFile) -> bool:
+    try:
+        return file.size() == 0
+    except OSError:
+        # A pipe has no size.
+        return False
+
+
 def _decompressed(file: pa.NativeFile, where: str) -> pa.NativeFile:
     kind = compression_of(where)
     if kind is None:
         return file
-    if file.seekable() and file.size() == 0:
+    if _is_empty(file):
         raise InputError(f"{where} is cut off: it is empty, which no file of {kind} is.")
     compression: Any = kind
     return pa.CompressedInputStream(file, compression)

@@ -1,11 +1,13 @@
 """The `beam-wordpiece` command, run as people run it."""
 
 import dataclasses
+import gzip
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -272,3 +274,31 @@ def test_compile_writes_over_automata_only(source: Path, name: str, capsys: pyte
     fresh = source.with_name("fresh.bwp")
     assert main(["compile", str(source), "-o", str(fresh)]) == 0
     assert main(["compile", str(source), "-o", str(fresh)]) == 0
+
+
+@pytest.mark.parametrize("command", [["encode"], ["find", "-"], ["fewest", "-"]])
+def test_standard_input_may_be_closed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    bw.Dictionary(["a:1"]).save(tmp_path / "a.bwp")
+    monkeypatch.setattr("sys.stdin", None)
+    name, *files = command
+    of = ["--automaton", str(tmp_path / "a.bwp")] if name == "encode" else [str(tmp_path / "a.bwp")]
+    assert main([name, *of, *files]) == 2
+    assert "standard input is closed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", ["txt", "txt.gz"])
+def test_a_file_may_be_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str) -> None:
+    bw.Dictionary(["a:1"]).save(tmp_path / "a.bwp")
+    pipe = tmp_path / f"pipe.{suffix}"
+    os.mkfifo(pipe)
+    content = b"cat\n"
+    writer = threading.Thread(
+        target=lambda: pipe.write_bytes(gzip.compress(content) if suffix == "txt.gz" else content)
+    )
+    writer.start()
+    status = main(["find", str(tmp_path / "a.bwp"), str(pipe)])
+    writer.join()
+    assert status == 0
+    assert capsys.readouterr().out.split("\t")[1:] == ["1", "1", "2", "1", "a\n"]
