@@ -38,6 +38,8 @@ TEXTS = [
     "abcdz abcdx, [MASK] eing\tAB\u0301 語 \u302e\u1b44 각 😀 <x> <Y>",
     "a" * 400,
     "ab" * 100 + " " + "d." * 100,
+    # Long enough for all lanes, with and without words.
+    "abcdx abcdz eing hx각 \u302e" * 150 + "é" + "abcabcd" * 300,
 ]
 
 
@@ -60,6 +62,12 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def unsplit(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The file of one that does not split text into words."""
     return compile_small(tmp_path_factory.mktemp("format"), lstrip=False, **STRETCHES)
+
+
+@pytest.fixture(scope="module")
+def by_characters(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of one with words whose unknown characters are unknown by themselves."""
+    return compile_small(tmp_path_factory.mktemp("format"), lstrip=True, unknown="run")
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +204,12 @@ def test_forged_content_is_an_error_or_harmless(content: bytes, full: bool) -> N
 
 def test_forged_content_without_words_is_an_error_or_harmless(unsplit: bytes, full: bool) -> None:
     files = damaged_words(unsplit, random.Random(3), 200_000 if full else 4_000)
+    opened = [use(forge(damaged)) for damaged in files]
+    assert 0 < sum(opened) < len(opened)
+
+
+def test_forged_content_by_characters_is_an_error_or_harmless(by_characters: bytes, full: bool) -> None:
+    files = damaged_words(by_characters, random.Random(5), 200_000 if full else 4_000)
     opened = [use(forge(damaged)) for damaged in files]
     assert 0 < sum(opened) < len(opened)
 

@@ -104,6 +104,7 @@ pub struct Automaton {
     blocks: BlockTables,
     added: AddedTokens,
     byte_tokens: Vec<u32>,
+    has_words: bool,
 }
 
 impl Automaton {
@@ -143,7 +144,10 @@ impl Automaton {
         let blocks = BlockTables::new(rules.code_points(code_points), code_points, begins);
         let unknown = parameters.matching().map_or(Unknown::Word, |matching| matching.unknown);
         let byte_tokens = byte_tokens(&parts.tokens().map_err(damaged)?, unknown);
-        Ok(Automaton { layout, rules, blocks, added, byte_tokens, storage })
+        let mut automaton = Automaton { layout, rules, blocks, added, byte_tokens, storage, has_words: false };
+        let tables = automaton.tables();
+        automaton.has_words = !tables.words.is_empty() || !tables.long_words.is_empty();
+        Ok(automaton)
     }
 
     fn parts(&self) -> Parts<'_> {
@@ -181,6 +185,11 @@ impl Automaton {
             ("unk_id", tables.parameters.unk_id as usize),
             ("bytes", self.as_bytes().len()),
         ]
+    }
+
+    /// Whether there are words that can be looked up whole.
+    pub fn has_words(&self) -> bool {
+        self.has_words
     }
 
     /// Whether there are texts that it refuses, beside those that are not UTF-8.

@@ -59,7 +59,8 @@ impl Chunk {
     #[inline(always)]
     pub fn reserve(&mut self, bytes: usize) {
         let needed = self.len + bytes + SLACK;
-        if self.bytes.len() < needed {
+        // The buffer of bytes is as long at least.
+        if self.starts.len() < needed {
             self.grow(needed);
         }
     }
@@ -67,7 +68,7 @@ impl Chunk {
     /// Make the buffer of bytes at least so long.
     pub fn ensure(&mut self, length: usize) {
         if self.bytes.len() < length {
-            self.grow(length);
+            self.bytes.resize(with_room(length), 0);
         }
     }
 
@@ -95,10 +96,8 @@ impl Chunk {
 
     #[cold]
     fn grow(&mut self, needed: usize) {
-        // Vectors of places are signed.
-        assert!(needed < 1 << 30, "a chunk has less than a gigabyte");
-        let size = (needed * 3 / 2).next_multiple_of(64);
-        self.bytes.resize(size, 0);
+        let size = with_room(needed);
+        self.ensure(size);
         // A word has a byte at least.
         self.starts.resize(size, 0);
         self.ends.resize(size, 0);
@@ -124,6 +123,11 @@ impl Chunk {
     pub fn is_full(&self) -> bool {
         // As much again as was carried over, so that a long open word is not moved more often than it grows.
         self.len >= self.carried + CHUNK.max(self.carried)
+    }
+
+    /// More than half of the text was there before: the end of it that was undecided.
+    pub fn is_mostly_carried(&self) -> bool {
+        self.len < 2 * self.carried
     }
 
     /// Add a block. The caller has reserved room.
@@ -306,6 +310,13 @@ impl Chunk {
         (self.in_word, self.after_isolated) = (0, 0);
         self.origins.clear();
     }
+}
+
+/// The size of a buffer in which so much is needed, and may soon be more.
+fn with_room(needed: usize) -> usize {
+    // Vectors of places are signed.
+    assert!(needed < 1 << 30, "a chunk has less than a gigabyte");
+    (needed * 3 / 2).next_multiple_of(64)
 }
 
 /// `N` elements from this place on.

@@ -101,8 +101,7 @@ pub fn encode_parts<'t>(
 ) -> Result<(), Error> {
     let (prefix, suffix) = if options.add_special_tokens { automaton.template() } else { (&[][..], &[][..]) };
     let tables = automaton.tables();
-    let (matching, looks_up) =
-        (tables.parameters.matching(), !tables.words.is_empty() || !tables.long_words.is_empty());
+    let (matching, looks_up) = (tables.parameters.matching(), automaton.has_words());
     let job = Job { automaton, tables, matching, looks_up, prefix, suffix, strict: options.strict };
     match options.level {
         Level::Portable(simd) => job.run(simd, parts, document, workspace, out),

@@ -22,7 +22,9 @@ impl Job<'_> {
         let rows_before = workspace.rows_before;
         workspace.chunk.end_isolated();
         let origins = document.has_offsets() || !workspace.chunk.origins.is_empty();
-        let flushed = if matching.is_of_whole() || origins {
+        // Of a part without a complete word there is nothing to look up.
+        let one_machine = matching.is_of_whole() || origins || self.looks_up && workspace.chunk.words() == 0;
+        let flushed = if one_machine {
             self.flush_stretches(matching, document, workspace, out)
         } else if self.looks_up {
             self.flush_words_by_characters(simd, matching, document, workspace, out)

@@ -142,7 +142,13 @@ impl Pieces {
     pub fn run_by_characters<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, lookup: &Lookup) {
         self.prepare(tables, chunk, lookup, usize::MAX, FROM_ROOT | WHOLE);
         self.places.resize(self.ids.len(), 0);
-        simd.walk_by_characters(&Machine::new(tables, &chunk.bytes), self);
+        let machine = Machine::new(tables, &chunk.bytes);
+        // Lanes that are mostly empty cost as much as full ones.
+        if self.ascii.count + self.other.count < S::LANES / 2 {
+            self.walk_each_by_characters(&machine);
+        } else {
+            simd.walk_by_characters(&machine, self);
+        }
         self.repeats.resolve(&mut self.firsts, &mut self.counts);
     }
 

@@ -4,7 +4,8 @@
 //! `r#`, as if it began with a token, and a little over its end. Where the machine that comes from the segment before is
 //! at `r#` at the same place as the one of the next segment, what that has from there on is what a single machine has.
 //! Texts come to such a place within few tokens. Those that do not are matched by a single machine until they do: so
-//! every character is read twice at most, and little more than once mostly.
+//! every character is read twice at most, and little more than once mostly. Where unknown characters become anything but
+//! the unknown token, tokens that are popped together with one are matched again, to know where it stands.
 
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
@@ -16,10 +17,10 @@ use crate::stretch::Stretch;
 use crate::unknown::{Fault, Sink};
 use crate::utf8;
 use crate::walk::Machine;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// Bytes of a segment, as many as fill all lanes with a chunk, but within these bounds.
-const LENGTHS: Range<usize> = 192..1024;
+const LENGTHS: RangeInclusive<usize> = 192..=1024;
 /// Lanes that are filled for each lane of a vector.
 const TURNS: usize = 4;
 /// Bytes that a segment is walked over its end.
@@ -55,7 +56,11 @@ impl Segments {
     /// Cut the stretches of a chunk, the first of which goes on with `stretch`; true where that is worth it, with so many
     /// lanes.
     pub fn cut(&mut self, tables: &Tables<'_>, stretch: &Stretch, chunk: &mut Chunk, lanes: usize) -> bool {
-        let suits = (chunk.len / (TURNS * lanes)).clamp(LENGTHS.start, LENGTHS.end);
+        // What is undecided for so long meets nothing either, and would be walked with each part.
+        if self.length.is_none() && chunk.is_mostly_carried() {
+            return false;
+        }
+        let suits = (chunk.len / (TURNS * lanes)).clamp(*LENGTHS.start(), *LENGTHS.end());
         self.cut_all(tables, stretch, chunk, self.length.unwrap_or(suits));
         self.all.len() >= lanes / 2 || self.length.is_some()
     }

@@ -167,6 +167,9 @@ fn fields(of: &mut impl Fields, options: &mut u64, document: &mut Document) -> R
     of.text(word)?;
     of.flag(&mut stretch.at_root)?;
     open_run(of, stretch)?;
+    if !is_open(*begun, word, stretch) {
+        return Err("its stretch is none".into());
+    }
     of.text(&mut exact.text)?;
     of.bytes(&mut exact.class)?;
     of.place(&mut exact.search_from, exact.text.len())?;
@@ -185,6 +188,14 @@ fn fields(of: &mut impl Fields, options: &mut u64, document: &mut Document) -> R
         return Err("marks wait in two places".into());
     }
     origins(of, exact.origins.get_or_insert_default(), word, &exact.text)
+}
+
+/// Whether a document can have a stretch with this undecided text.
+fn is_open(begun: bool, word: &[u8], stretch: &Stretch) -> bool {
+    let (first, _) = utf8::decode(word, 0);
+    let jamo = if utf8::is_hangul_syllable(first) { utf8::hangul_jamo(first).1 } else { 1 };
+    let fresh = *stretch == Stretch::default();
+    usize::from(stretch.jamo) < jamo && if begun { fresh || !stretch.at_root } else { fresh && word.is_empty() }
 }
 
 /// The jamo that are decided, and the run of unknown characters that is open, if one is.

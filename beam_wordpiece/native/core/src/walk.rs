@@ -146,12 +146,13 @@ impl<'a> Machine<'a> {
             }
             at += length;
         }
-        while let (before, Some(link)) = (count, self.fail(node, &mut count, out)) {
+        loop {
+            let before = count;
+            let Some(link) = self.fail(node, &mut count, out) else { return count };
             let known = link == self.suffix_root;
             put_places(&mut places[before..count], if known { at as u32 } else { 0 });
             node = link;
         }
-        count
     }
 
     /// The failure link of a node, if it has one; its pops go behind the first `count` ids.

@@ -25,7 +25,7 @@ pub struct Ascii;
 impl<L: Lanes> Reader<L> for Ascii {
     #[inline(always)]
     fn load(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
-        // SAFETY: a place is at most four bytes behind the end of a word, behind which there are 64 readable bytes.
+        // SAFETY: a place is at most eight bytes behind the end of a word, behind which there are 64 readable bytes.
         unsafe { walk.lanes.gather_4(walk.machine.bytes, places) }
     }
 
@@ -76,7 +76,7 @@ impl<L: Lanes> Reader<L> for Utf8 {
 #[inline(always)]
 fn characters<L: Lanes>(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
     let (lanes, mask) = (walk.lanes, walk.greatest_code);
-    // SAFETY: a place is at most four bytes behind the end of a word, behind which there are 64 readable bytes.
+    // SAFETY: a place is at most eight bytes behind the end of a word, behind which there are 64 readable bytes.
     let bytes = unsafe { lanes.gather_4(walk.machine.bytes, places) };
     let lead = lanes.and(bytes, lanes.splat(0xFF));
     let ascii = lanes.or(lanes.min(lead, mask), lanes.splat(1 << 24));

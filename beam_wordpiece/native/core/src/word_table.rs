@@ -51,7 +51,7 @@ impl<'a, const W: usize> WordTable<'a, W> {
     pub fn new(shape: Shape, slots: &'a [[u64; W]], displacements: &'a [u8]) -> Result<Self, String> {
         // The place of a slot in bytes is a 32-bit number.
         let fits = shape.bits >= MIN_BITS
-            && shape.bits + (8 * W).ilog2() <= 32
+            && shape.bits <= 32 - (8 * W).ilog2()
             && shape.bucket_bits <= 28
             && slots.len() == 1 << shape.bits
             && displacements.len() == (1 << shape.bucket_bits) + DISPLACEMENT_PADDING;
@@ -83,7 +83,7 @@ impl<'a, const W: usize> WordTable<'a, W> {
         (difference == 0).then(|| (slot[W - 1] >> (64 - 8 * VALUE_BYTES)) as u32)
     }
 
-    /// Whether there is no word. It looks no further than the first one.
+    /// Whether there is no word; it looks at all slots up to the first one.
     pub fn is_empty(&self) -> bool {
         self.slots.iter().all(|slot| *slot == [u64::MAX; W])
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use wordpiece::automaton::Automaton;
 use wordpiece::document::Document;
 use wordpiece::encoder::{EncodeOptions, Encoded, Part, Workspace, encode, encode_parts};
-use wordpiece::options::{AddedToken, Segmentation, Unknown};
+use wordpiece::options::{AddedToken, Options, Segmentation, Unknown};
 use wordpiece::simd::Level;
 use wordpiece::state;
 
@@ -153,9 +153,18 @@ fn open_document(automaton: &Automaton) -> Document {
 
 #[test]
 fn a_state_that_is_not_whole_is_refused_and_no_other_does_harm() {
-    let tokens = ["x", "y", "##e"].map(String::from).to_vec();
-    let added = vec![added("[ab]", 950, 6), added("y\u{302E}a", 951, 8)];
-    let automaton = automaton(&vocabulary(tokens, options([true, true, true, true], "##", 100), added));
+    for (pretokenize, unknown, flags) in
+        [(true, Unknown::Word, 6), (true, Unknown::Run, 6), (false, Unknown::Character, 0), (false, Unknown::Run, 0)]
+    {
+        let options = Options { pretokenize, unknown, ..options([true, true, true, true], "##", 100) };
+        forged_states_do_no_harm(options, flags);
+    }
+}
+
+fn forged_states_do_no_harm(options: Options, flags: u8) {
+    let tokens = ["x", "y", "##e", "##\u{1100}\u{1161}b"].map(String::from).to_vec();
+    let added = vec![added("[ab]", 950, flags), added("y\u{302E}a", 951, 8)];
+    let automaton = automaton(&vocabulary(tokens, options, added));
     let good = state::to_bytes(&automaton, 0, &open_document(&automaton));
     for end in 0..good.len() {
         assert!(state::from_bytes(&automaton, &good[..end]).is_err());
@@ -173,7 +182,7 @@ fn a_state_that_is_not_whole_is_refused_and_no_other_does_harm() {
         assert!(at >= body);
         for level in Level::available() {
             let options = EncodeOptions { add_special_tokens: true, strict: false, level };
-            let rest = [Part { text: Some("b] y\u{302E}a z".as_bytes()), ends: true }];
+            let rest = [None, Some("b] y\u{302E}a z".as_bytes())].map(|text| Part { text, ends: true });
             let mut out = Encoded::default();
             encode_parts(&automaton, rest.into_iter(), &options, &mut document, &mut Workspace::default(), &mut out)
                 .unwrap();
@@ -190,7 +199,7 @@ fn what_no_document_has_is_written_and_refused() {
         state::from_bytes(&automaton, &bytes).unwrap_err().to_string()
     };
     // An open stretch would go on from document to document where nothing but the end of a stretch closes it.
-    let mut in_a_stretch = Document::default();
+    let mut in_a_stretch = Document { begun: true, ..Document::default() };
     in_a_stretch.stretch.at_root = false;
     assert!(refused(&mut in_a_stretch).contains("not split into words"));
     let mut too_long = Document::with_offsets();
