@@ -27,6 +27,8 @@ from beam_wordpiece.vocab_writer import save_vocabulary
 
 if TYPE_CHECKING:
     from beam_wordpiece.chunks.transforms import TokenizeChunks
+    from beam_wordpiece.config import FileSettings
+    from beam_wordpiece.io import plan_tasks, tokenize_file
     from beam_wordpiece.keyword_transforms import FindKeywords, FindKeywordsInTables
     from beam_wordpiece.transforms import Tokenize, TokenizeFiles, TokenizeTables
 
@@ -41,6 +43,7 @@ __all__ = [
     "DeadLetter",
     "Dictionary",
     "Encoding",
+    "FileSettings",
     "FindKeywords",
     "FindKeywordsInTables",
     "InputError",
@@ -61,27 +64,32 @@ __all__ = [
     "VocabularyWarning",
     "WordPieceError",
     "load_vocabulary",
+    "plan_tasks",
     "save_vocabulary",
+    "tokenize_file",
 ]
 
-# Beam is imported only when one of these is asked for: tokenizing does without it.
-_TRANSFORMS = {
+# Imported only when one of these is asked for, and Beam with it (not by FileSettings): tokenizing does without it.
+_LAZY = {
+    "FileSettings": "config",
     "FindKeywords": "keyword_transforms",
     "FindKeywordsInTables": "keyword_transforms",
     "Tokenize": "transforms",
     "TokenizeChunks": "chunks.transforms",
     "TokenizeFiles": "transforms",
     "TokenizeTables": "transforms",
+    "plan_tasks": "io",
+    "tokenize_file": "io",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.metadata.version("beam-wordpiece")
-    if name not in _TRANSFORMS:
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        module = importlib.import_module(f"beam_wordpiece.{_TRANSFORMS[name]}")
+        module = importlib.import_module(f"beam_wordpiece.{_LAZY[name]}")
     except ModuleNotFoundError as error:
         if error.name != "apache_beam":
             raise
@@ -90,4 +98,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), "__version__", *_TRANSFORMS])
+    return sorted([*globals(), "__version__", *_LAZY])

@@ -195,6 +195,8 @@ class Tokenizer(TextEncoder):
 
     `add_special_tokens`: put the template's special tokens, such as [CLS] and [SEP], around each text. `errors`: what
     to do with text that is not valid UTF-8: "replace" reads each invalid part as U+FFFD, "error" raises TextError.
+
+    Where HF has `encode_batch`, this has `encode_arrow`: many texts in one call, as an Arrow array (`pa.array(texts)`).
     """
 
     def __init__(self, automaton: Automaton, add_special_tokens: bool = True, errors: str = "replace") -> None:

@@ -102,8 +102,8 @@ PROGRESS = Progress()
 class TokenizeFiles(beam.PTransform[Any, Any]):
     """Parquet or text files to Parquet files: PCollection[FileTask] -> PCollection[FileResult].
 
-    `io.plan_tasks(patterns, output)` makes the tasks. `automaton`: path of an automaton. `settings`: which columns, and
-    how they are written (`config.FileSettings`). Each output appears whole or not at all, and is left alone if it is
+    `plan_tasks(patterns, output)` makes the tasks. `automaton`: path of an automaton. `settings`: which columns, and
+    how they are written (`FileSettings`). Each output appears whole or not at all, and is left alone if it is
     there already and the same (`settings.existing`).
 
     A file that cannot be tokenized keeps no other from being done. When all were tried, the job fails with an

@@ -40,10 +40,10 @@ def load_vocabulary(path: str | os.PathLike[str], **options: object) -> Vocabula
 
     Options, by keyword, win over what files say: `lowercase`, `strip_accents` (None follows `lowercase`), `clean_text`,
     `handle_chinese_chars`, `unk_token`, `continuing_subword_prefix` (any string, or ""), `max_input_chars_per_word` (in
-    characters), `profile` ("hf"), `pretokenize` and `unknown` (see `Options`); `truncation=False` and `padding=False`
-    leave out what a tokenizer.json asks for. `doubtful_lines` is about a vocab.txt with a byte order mark, with blank
-    or equal lines, or with CRLF or white space at the end of a line: "error" (default) refuses it, "warn" reads it as
-    HF does and warns.
+    characters), `profile` ("hf"), `pretokenize`, `unknown`, `backward`, `segmentation`, `unknown_cost` and `rules` (see
+    `Options`); `truncation=False` and `padding=False` leave out what a tokenizer.json asks for. `doubtful_lines` is
+    about a vocab.txt with a byte order mark, with blank or equal lines, or with CRLF or white space at the end of a
+    line: "error" (default) refuses it, "warn" reads it as HF does and warns.
 
     Raises VocabularyError where a file cannot be used or asks for what is not supported, ConfigError for an option that
     is unknown or of the wrong type, OSError where a file cannot be read. Warns with VocabularyWarning where a file is

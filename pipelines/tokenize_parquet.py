@@ -41,9 +41,9 @@ EXAMPLES = """\
 examples:
   all that a file says:
     python -m pipelines.tokenize_parquet --config configs/quickstart.yaml
-  the same without a file, keeping only the ids beside the tokens:
+  without a file, keeping only the ids of the documents beside the tokens:
     python -m pipelines.tokenize_parquet --input 'corpus/**/*.parquet' --output tokenized \\
-        --tokenizer bert-base-uncased/tokenizer.json --text-column body --id-column doc_id --columns
+        --tokenizer tests/data/tokenizer.json --text-column body --id-column doc_id --columns
   pages of books, a row for each page:
     python -m pipelines.tokenize_parquet --input 'scans/*.parquet' --output tokenized \\
         --tokenizer vocab.txt --document-column book --chunk-column page --rows chunks
