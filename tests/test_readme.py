@@ -1,9 +1,11 @@
-"""What README.md shows in Python runs as it stands."""
+"""What README.md shows in Python, and of the command, runs as it stands."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+from codeop import compile_command
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,38 @@ def test_python_blocks(folder: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert "[CLS]" in result.stdout
     assert (folder / "bert.bwp").is_file()
+
+
+def test_python_blocks_can_be_pasted() -> None:
+    """At the prompt of Python a statement with a body ends with an empty line; otherwise that is a SyntaxError."""
+    for block in blocks("python"):
+        statement = list[str]()
+        for line in [*block.splitlines(), ""]:
+            statement.append(line)
+            if compile_command("\n".join(statement)) is not None:
+                statement = []
+        assert not statement, "\n".join(statement)
+
+
+def test_shell_blocks(folder: Path) -> None:
+    """Those of the command alone, one after the other, behind the automaton of the first block in Python."""
+    starts = ("beam-wordpiece ", "printf ")
+    of_the_command = [block for block in blocks("sh") if all(line.startswith(starts) for line in block.splitlines())]
+    assert len(of_the_command) >= 4
+    command = folder / "bin/beam-wordpiece"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m beam_wordpiece.cli "$@"\n', encoding="utf-8")
+    command.chmod(0o755)
+    script = "set -e\n" + "".join(of_the_command)
+    if shutil.which("dot") is None:
+        script = script.replace(".svg", ".dot")
+    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+    result = subprocess.run(
+        ["sh", "-c", script], cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=100
+    )
+    assert result.returncode == 0, result.stderr
+    assert "h ##ay ##stack" in result.stdout
+    assert "she" in result.stdout.splitlines()[-3]
 
 
 def test_modules_and_files_that_commands_name_exist() -> None:
