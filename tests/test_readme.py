@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import beam_wordpiece as bw
+from beam_wordpiece.cli import main
 from tests.conftest import ROOT
 
 README = ROOT / "README.md"
@@ -67,6 +69,18 @@ def test_shell_blocks(folder: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert "h ##ay ##stack" in result.stdout
     assert "she" in result.stdout.splitlines()[-3]
+
+
+def test_what_inspect_prints(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The figures of the example are those of the automaton that the page makes."""
+    bw.Automaton.compile(folder / "tokenizer.json").save(folder / "bert.bwp")
+    assert main(["inspect", str(folder / "bert.bwp")]) == 0
+    printed = {tuple(line.split()) for line in capsys.readouterr().out.splitlines()}
+    (example,) = (block for block in blocks("text") if block.startswith("fingerprint"))
+    for line in example.splitlines():
+        name, value = line[:33].split(), line[33:68].split()
+        assert any(row[: len(name)] == (*name,) and row[len(name) :][: len(value)] == (*value,) for row in printed)
+    assert "16,689" in example
 
 
 def test_modules_and_files_that_commands_name_exist() -> None:

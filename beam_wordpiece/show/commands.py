@@ -61,8 +61,8 @@ examples:
   beam-wordpiece draw paper.txt --table                          nodes, tokens, failure links f and pops F
   beam-wordpiece draw paper.txt -o paper.svg                     where Graphviz is installed
   beam-wordpiece draw paper.txt | dot -Tx11                      Graphviz's language, to standard output
-  beam-wordpiece draw bert.bwp --text unaffable -o part.svg      the nodes that a text comes to
-  beam-wordpiece draw bert.bwp --prefix return -o part.svg       the tokens that begin with a string
+  beam-wordpiece draw tests/data/tokenizer.json --text returning -o part.svg   the nodes that a text comes to
+  beam-wordpiece draw tests/data/tokenizer.json --prefix return --table        the tokens that begin with a string
   beam-wordpiece draw names.bwp --keywords -o search.svg         a dictionary with the links of keyword search
 
 Tokens are double, those of a dictionary with their ids. Edges are solid and have a character; failure links are dashed
