@@ -263,6 +263,12 @@ impl Chunk {
         open.then(|| self.starts[self.ended] as usize..self.len)
     }
 
+    /// Where a word is and whether it is complete; the open one, if one is, stands behind those that are.
+    pub fn word_or_open(&self, word: usize) -> Option<(Range<usize>, bool)> {
+        let complete = self.word(word).map(|part| (part, true));
+        complete.or_else(|| self.open_range().map(|part| (part, false)))
+    }
+
     /// Forget the complete words (all that have ended) and move the open one to the beginning. Of one that is longer
     /// than `longest_word` bytes only so many characters are kept as show that it is too long: two at least, the first to
     /// say where it begins and the last where it ends.

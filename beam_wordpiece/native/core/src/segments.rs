@@ -89,11 +89,8 @@ impl Segments {
             while text_ends.next_if(|&&end| end as usize == word).is_some() {
                 sink.end_row();
             }
-            let ended = word < chunk.words();
-            let part = chunk.word(word).or(chunk.open_range()).unwrap_or_default();
-            if let [TOKEN_MARK, id @ ..] = &chunk.bytes[part.clone()] {
-                sink.token(u32::from_le_bytes(id.try_into().unwrap_or_default()), part, 0);
-                sink.end_word();
+            let Some((part, ended)) = chunk.word_or_open(word) else { break };
+            if sink.found(&part) {
                 continue;
             }
             let mut state = Stretch { jamo: 0, ..std::mem::take(stretch) };
@@ -124,11 +121,7 @@ impl Segments {
         let mut free = chunk.len + SLACK;
         let mut state = *stretch;
         for word in 0..=chunk.words() {
-            let (part, ended) = match (chunk.word(word), chunk.open_range()) {
-                (Some(part), _) => (part, true),
-                (None, Some(part)) => (part, false),
-                (None, None) => break,
-            };
+            let Some((part, ended)) = chunk.word_or_open(word) else { break };
             let bytes = &chunk.bytes[part.clone()];
             let mut text = part.clone();
             if bytes.first() == Some(&TOKEN_MARK) {

@@ -6,7 +6,7 @@
 //! the trie that has children: the beginning of a longer token. It is walked again when the next part has come.
 
 use crate::automaton::Tables;
-use crate::chunk::{Chunk, TOKEN_MARK};
+use crate::chunk::Chunk;
 use crate::double_array::{Packed, ROOT_UNIT, Unit};
 use crate::failure::UNKNOWN_CHARACTER;
 use crate::matching::Matching;
@@ -105,14 +105,8 @@ impl Stretch {
             while text_ends.next_if(|&&end| end as usize == word).is_some() {
                 sink.end_row();
             }
-            let (part, ended) = match (chunk.word(word), chunk.open_range()) {
-                (Some(part), _) => (part, true),
-                (None, Some(part)) => (part, false),
-                (None, None) => break,
-            };
-            if let [TOKEN_MARK, id @ ..] = &chunk.bytes[part.clone()] {
-                sink.token(u32::from_le_bytes(id.try_into().unwrap_or_default()), part, 0);
-                sink.end_word();
+            let Some((part, ended)) = chunk.word_or_open(word) else { break };
+            if sink.found(&part) {
                 continue;
             }
             let undecided = if matching.is_of_whole() {

@@ -1,7 +1,7 @@
 //! Tokens as they leave words and stretches: their ids and where they stand, and what becomes of unknown characters.
 
 use crate::automaton::Tables;
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::error::Error;
 use crate::failure::UNKNOWN_CHARACTER;
 use crate::options::Unknown;
@@ -96,6 +96,15 @@ impl<'a> Sink<'a> {
             self.end_run();
         }
         self.push(token, bytes);
+    }
+
+    /// Add what was found before words are, an added token or one of the template, if that is what stands there.
+    #[inline(always)]
+    pub fn found(&mut self, part: &Range<usize>) -> bool {
+        let [TOKEN_MARK, id @ ..] = &self.chunk.bytes[part.clone()] else { return false };
+        self.token(u32::from_le_bytes(id.try_into().unwrap_or_default()), part.clone(), 0);
+        self.end_word();
+        true
     }
 
     /// Number of ids so far.
