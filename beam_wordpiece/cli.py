@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from beam_wordpiece.automaton import Automaton
 from beam_wordpiece.checks import is_automaton
+from beam_wordpiece.command_line import Command
 from beam_wordpiece.config import FileSettings, add_flags_of, add_option_flags, option_values
 from beam_wordpiece.convert import CONVERT_EXAMPLES, add_convert_flags, convert
 from beam_wordpiece.dictionary import SPLIT, Dictionary, open_tokenizer
@@ -42,7 +43,7 @@ examples:
   beam-wordpiece compile bert-base-uncased/ -o bert.bwp     a tokenizer folder, tokenizer.json or vocab.txt
   beam-wordpiece dictionary entries.txt -o names.bwp        keys with ids of your own, longest match first
   beam-wordpiece inspect bert.bwp                           what is in it
-  beam-wordpiece encode --automaton bert.bwp "Hello there"  how a text is tokenized
+  beam-wordpiece encode --tokenizer bert.bwp "Hello there"  how a text is tokenized
   beam-wordpiece trace bert.bwp "Hello there"               the steps of the automaton, one by one
   beam-wordpiece draw vocab.txt -o trie.svg                 a picture of a small automaton
   beam-wordpiece fewest bert.bwp books.txt                  what greedy matching misses
@@ -82,9 +83,9 @@ Two automata that tokenize alike have the same fingerprint, whatever file they w
 """
 ENCODE_EXAMPLES = """\
 examples:
-  beam-wordpiece encode --automaton bert.bwp "unaffable cats" "a second document"
+  beam-wordpiece encode --tokenizer bert.bwp "unaffable cats" "a second document"
   beam-wordpiece encode --tokenizer tokenizer.json < documents.txt        one document a line
-  beam-wordpiece encode --automaton bert.bwp --json "Hello there"         {"ids": [...], "tokens": [...]}
+  beam-wordpiece encode --tokenizer bert.bwp --json "Hello there"         {"ids": [...], "tokens": [...]}
 """
 
 
@@ -127,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
         PROGRAM, description=DESCRIPTION, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {importlib.metadata.version(PROGRAM)}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Command)
     _add_compile(commands)
     _add_dictionary(commands)
     _add_inspect(commands)
@@ -201,8 +202,12 @@ def _add_inspect(commands: Any) -> None:
 def _add_encode(commands: Any) -> None:
     command = _add_command(commands, "encode", "show the tokens and ids of text", ENCODE_EXAMPLES, _encode)
     source = command.add_mutually_exclusive_group(required=True)
-    source.add_argument("--automaton", metavar="FILE", help="tokenize with an automaton file or a dictionary")
-    source.add_argument("--tokenizer", metavar="PATH", help="tokenize with a tokenizer.json, a vocab.txt or a folder")
+    source.add_argument(
+        "--tokenizer",
+        metavar="PATH",
+        help="tokenize with a tokenizer.json, a vocab.txt or a folder, or with an automaton or a dictionary (.bwp)",
+    )
+    source.add_argument("--automaton", metavar="FILE", help="the same, for an automaton or a dictionary only")
     command.add_argument(
         "texts", metavar="TEXT", nargs="*", help="a document; without any, each line of standard input is one"
     )
@@ -293,17 +298,7 @@ def _flags(token: dict[str, Any]) -> str:
 
 
 def _encode(options: argparse.Namespace) -> None:
-    overrides = option_values(options)
-    tokenizer: Tokenizer | Dictionary
-    if options.tokenizer is not None:
-        automaton = Automaton.compile(options.tokenizer, **overrides)
-        tokenizer = Tokenizer(automaton, not options.no_special_tokens, options.errors)
-    elif overrides:
-        raise ConfigError(
-            f"--automaton has its options compiled in ({', '.join(overrides)} cannot be changed); use --tokenizer."
-        )
-    else:
-        tokenizer = open_tokenizer(options.automaton, not options.no_special_tokens, options.errors)
+    tokenizer = _tokenizer(options)
     width = shutil.get_terminal_size().columns
     for number, data in enumerate(_documents(options.texts)):
         text = _decoded(data, options.errors, number)
@@ -312,6 +307,23 @@ def _encode(options: argparse.Namespace) -> None:
             print(json.dumps({"text": text, "ids": encoding.ids, "tokens": encoding.tokens}))
         else:
             print("\n" * (number > 0) + "\n".join(_aligned(encoding, width)))
+
+
+def _tokenizer(options: argparse.Namespace) -> Tokenizer | Dictionary:
+    """What `encode` tokenizes with. Raises what `Automaton.compile` and `open_tokenizer` raise, and ConfigError."""
+    overrides = option_values(options)
+    compiled = options.automaton
+    if compiled is None:
+        if not is_automaton(Path(options.tokenizer)):
+            automaton = Automaton.compile(options.tokenizer, **overrides)
+            return Tokenizer(automaton, not options.no_special_tokens, options.errors)
+        compiled = options.tokenizer
+    if overrides:
+        raise ConfigError(
+            f"{compiled} is compiled and has its options in it ({', '.join(overrides)} cannot be changed); give "
+            "--tokenizer the file that it was compiled from."
+        )
+    return open_tokenizer(compiled, not options.no_special_tokens, options.errors)
 
 
 def _documents(texts: Sequence[str]) -> Iterable[bytes]:

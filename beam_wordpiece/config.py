@@ -92,6 +92,10 @@ def load_config(path: str | None, flags: Mapping[str, Any] | None = None) -> Job
     return JobConfig(**values, options=options)
 
 
+# The title of the options of the tokenizer in the help of a command.
+TOKENIZER_OPTIONS = "options of the tokenizer (default: what its file says)"
+
+
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add a flag for every setting and option. A flag that is not given leaves no trace in the namespace."""
     _add_group(parser, "the job", SETTINGS)
@@ -100,7 +104,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def add_option_flags(parser: argparse.ArgumentParser) -> None:
     """Add a flag for every option. A flag that is not given leaves no trace in the namespace."""
-    _add_group(parser, "options of the tokenizer (default: what its file says)", OPTIONS)
+    _add_group(parser, TOKENIZER_OPTIONS, OPTIONS)
 
 
 def add_flags_of(parser: argparse.ArgumentParser, title: str, names: Sequence[str]) -> None:

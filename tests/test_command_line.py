@@ -1,0 +1,100 @@
+"""How command lines are read: where options may stand, and what is said about a wrong one."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import beam_wordpiece as bw
+from beam_wordpiece.cli import main
+from tests import small
+
+COMMANDS = ("compile", "dictionary", "inspect", "encode", "trace", "draw", "fewest", "find", "convert")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    small.write(tmp_path / "tokenizer.json", small.document())
+    bw.Automaton.compile(tmp_path / "tokenizer.json").save(tmp_path / "bert.bwp")
+    bw.Dictionary(["he:1", "she:2"]).save(tmp_path / "names.bwp")
+    (tmp_path / "a.txt").write_text("she\n")
+    (tmp_path / "b.txt").write_text("he\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("usual", "mixed"),
+    [
+        ("find names.bwp a.txt b.txt --overlapping", "find names.bwp --overlapping a.txt b.txt"),
+        ("find names.bwp a.txt b.txt --overlapping --json", "find names.bwp --overlapping a.txt --json b.txt"),
+        ("fewest bert.bwp a.txt b.txt --examples 1 --json", "fewest bert.bwp a.txt --examples 1 b.txt --json"),
+        ("encode --tokenizer bert.bwp --json cat cats", "encode cat --json cats --tokenizer bert.bwp"),
+        ("encode --tokenizer bert.bwp -- cat --json", "encode cat --tokenizer bert.bwp -- --json"),
+        ("encode --tokenizer bert.bwp -- --json -5", "encode --tokenizer bert.bwp -- --json -5"),
+        ("trace bert.bwp cats --json", "trace bert.bwp --json cats"),
+    ],
+)
+def test_options_may_stand_between_arguments(
+    folder: Path, capsys: pytest.CaptureFixture[str], usual: str, mixed: str
+) -> None:
+    assert main(usual.split()) == 0
+    expected = capsys.readouterr().out
+    assert main(mixed.split()) == 0
+    assert capsys.readouterr().out == expected != ""
+
+
+def test_texts_behind_two_hyphens_are_no_options(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["encode", "cat", "--tokenizer", "bert.bwp", "--json", "--", "--json", "--tokenizer"]) == 0
+    texts = [json.loads(line)["text"] for line in capsys.readouterr().out.splitlines()]
+    assert texts == ["cat", "--json", "--tokenizer"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ("encode bert.bwp cat", "one of the arguments --tokenizer --automaton is required"),
+        ("find names.bwp --unknwon a.txt", "unrecognized arguments: --unknwon"),
+        ("fewest bert.bwp --examples 1", "the following arguments are required: FILE"),
+        ("fewest bert.bwp a.txt --examples x", "argument --examples: invalid int value: 'x'"),
+        ("inspect bert.bwp names.bwp", "unrecognized arguments: names.bwp"),
+        ("compile --output a.bwp", "the following arguments are required: TOKENIZER"),
+        ("draw bert.bwp --all --text cat", "not allowed with argument"),
+    ],
+)
+def test_a_wrong_command_line(folder: Path, capsys: pytest.CaptureFixture[str], arguments: str, fault: str) -> None:
+    """Its fault stands in the last line, below the short usage of the command."""
+    with pytest.raises(SystemExit) as exit:
+        main(arguments.split())
+    assert exit.value.code == 2
+    out, err = capsys.readouterr()
+    *usage, last = err.splitlines()
+    command = arguments.split()[0]
+    assert out == ""
+    assert last.startswith(f"beam-wordpiece {command}: {fault}") if "draw" not in command else fault in last
+    assert usage[0].startswith(f"usage: beam-wordpiece {command} ")
+    assert len(usage) <= 6
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_usage_names_the_options_of_the_tokenizer_together(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    usage, _, rest = capsys.readouterr().out.partition("\n\n")
+    has_them = "\noptions of the tokenizer" in rest
+    assert ("[options of the tokenizer]" in usage) == has_them
+    assert not (has_them and "--handle-chinese-chars" in usage)
+
+
+def test_encode_takes_whatever_a_tokenizer_is_in(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for source in ("--tokenizer tokenizer.json", "--tokenizer bert.bwp", "--automaton bert.bwp"):
+        assert main(["encode", *source.split(), "cats"]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown == [shown[0]] * 3
+    assert main(["encode", "--tokenizer", "names.bwp", "--json", "she"]) == 0
+    assert json.loads(capsys.readouterr().out)["ids"] == ["2"]
+    assert main(["encode", "--tokenizer", "bert.bwp", "--lowercase", "false", "a"]) == 2
+    assert "bert.bwp is compiled and has its options in it (lowercase cannot be changed)" in capsys.readouterr().err
