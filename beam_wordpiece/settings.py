@@ -185,7 +185,12 @@ OPTIONS = (
         "strings that stand in place of characters or short strings of the text before anything else is done with it, "
         'such as {"…": "..."}; as a flag the name of a JSON file with them',
     ),
-    Setting("backward", "boolean", "match from the end of each word or stretch: the longest suffix, again and again"),
+    Setting(
+        "backward",
+        "boolean",
+        "match from the end of each word or stretch: the longest suffix, again and again; wants another --unknown than "
+        "word, and a vocabulary without continuation markers (##), if it is no dictionary",
+    ),
     Setting(
         "segmentation",
         "text",

@@ -6,7 +6,7 @@ Names are those of HuggingFace `tokenizers`, whose `tokenizer.json` is where mos
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,27 +123,34 @@ class Options:
                 raise ConfigError(f"The rule {key!r}: {result!r} cannot be used: {fault}.")
         # A copy, so that it stays as it was checked.
         object.__setattr__(self, "rules", dict(self.rules))
-        if not self.pretokenize and self.unknown == "word":
-            raise ConfigError(
-                'pretokenize=False does not go with unknown="word", as there are no words: give pretokenize=True, or '
-                f"unknown={' or '.join(_quoted(name) for name in UNKNOWN if name != 'word')}."
-            )
-        if self.backward:
-            self._require_forward()
+        faults = [*self._without_words(), *self._from_the_end()]
+        if faults:
+            raise ConfigError(" ".join(faults))
 
-    def _require_forward(self) -> None:
+    def _without_words(self) -> Iterator[str]:
+        """What does not go with pretokenize=False."""
+        if not self.pretokenize and self.unknown == "word":
+            others = " or ".join(_quoted(name) for name in UNKNOWN if name != "word")
+            yield (
+                'pretokenize=False does not go with unknown="word", as there are no words: give pretokenize=True, or '
+                f"unknown={others} (at the shell --pretokenize true, or --unknown character or another one)."
+            )
+
+    def _from_the_end(self) -> Iterator[str]:
+        """What does not go with backward=True, all of it at once."""
         faults = (
-            (self.unknown == "word", 'unknown="word": give unknown="character" or another one'),
+            (self.unknown == "word", 'unknown="word": give unknown="character" or another one (--unknown character)'),
             (self.segmentation != "greedy", f'segmentation="{self.segmentation}": leave out one of the two'),
             (
                 self.continuing_subword_prefix != "",
                 f"continuing_subword_prefix={self.continuing_subword_prefix!r}: a token has to be one wherever it "
-                'stands; give continuing_subword_prefix=""',
+                'stands; give a vocabulary without such markers, and continuing_subword_prefix="" '
+                '(--continuing-subword-prefix "")',
             ),
         )
-        for found, fault in faults:
-            if found:
-                raise ConfigError(f"backward=True does not go with {fault}.")
+        found = [fault for holds, fault in faults if holds]
+        if self.backward and found:
+            yield f"backward=True does not go with {'; nor with '.join(found)}. (At the shell it is --backward true.)"
 
     def _require(self, name: str, holds: bool, what: str) -> None:
         if not holds:
@@ -338,8 +345,10 @@ class Overrides:
         if not isinstance(doubtful_lines, str) or doubtful_lines not in DOUBTFUL_LINES:
             raise ConfigError(f'The option doubtful_lines has to be "error" or "warn", not {doubtful_lines!r}.')
         options: dict[str, Any] = {name: value for name, value in keywords.items() if name in names}
-        # The prefix is mostly said by the file, which is not read yet.
-        dataclasses.replace(Options(), **{"continuing_subword_prefix": "", **options})
+        # What goes with these hangs on the file, which is not read yet: `apply` tells all of it at once.
+        later = {"backward": True, "pretokenize": False}
+        now = {name: value for name, value in options.items() if name not in later or value is not later[name]}
+        dataclasses.replace(Options(), **now)
         return cls(options, frozenset(keywords.keys() & set(LEAVE_OUT)), doubtful_lines)
 
     def apply(self, options: Options) -> Options:

@@ -98,3 +98,37 @@ def test_encode_takes_whatever_a_tokenizer_is_in(folder: Path, capsys: pytest.Ca
     assert json.loads(capsys.readouterr().out)["ids"] == ["2"]
     assert main(["encode", "--tokenizer", "bert.bwp", "--lowercase", "false", "a"]) == 2
     assert "bert.bwp is compiled and has its options in it (lowercase cannot be changed)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "faults"),
+    [
+        (
+            "--backward true",
+            [
+                'backward=True does not go with unknown="word"',
+                "--unknown character",
+                "nor with continuing_subword_prefix='##'",
+                '--continuing-subword-prefix ""',
+                "--backward true",
+            ],
+        ),
+        (
+            "--backward true --pretokenize false --segmentation fewest",
+            [
+                'pretokenize=False does not go with unknown="word"',
+                "--pretokenize true, or --unknown character",
+                'nor with segmentation="fewest"',
+                "nor with continuing_subword_prefix='##'",
+            ],
+        ),
+    ],
+)
+def test_options_that_do_not_go_together_are_told_at_once(
+    folder: Path, capsys: pytest.CaptureFixture[str], flags: str, faults: list[str]
+) -> None:
+    """As Python and the shell spell them."""
+    assert main(["compile", "tokenizer.json", "-o", "out.bwp", *flags.split()]) == 2
+    said = capsys.readouterr().err
+    assert [fault for fault in faults if fault not in said] == []
+    assert not (folder / "out.bwp").exists()
