@@ -49,12 +49,12 @@ def is_automaton(path: Path) -> bool:
         return file.read(len(AUTOMATON_MAGIC)) == AUTOMATON_MAGIC
 
 
-def path_of_automaton(automaton: str | os.PathLike[str]) -> str:
-    """The path of an automaton as a str. Raises TypeError for what is no path, such as the automaton itself."""
+def path_of_automaton(automaton: str | os.PathLike[str], what: str = "automaton") -> str:
+    """The path of an automaton, or `what` it is, as a str. Raises TypeError for what is no path, such as itself."""
     try:
         return os.fspath(automaton)
     except TypeError:
         raise TypeError(
-            f"The automaton has to be the path of its file, not {type(automaton).__name__}: workers open it "
+            f"The {what} has to be the path of its file, not {type(automaton).__name__}: workers open it "
             "themselves. Save it, and give the path."
         ) from None

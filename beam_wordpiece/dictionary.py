@@ -47,6 +47,7 @@ OPTIONS: dict[str, Any] = {
     "prefix_ids": [],
     "suffix_ids": [],
 }
+KEYWORDS_BY = "keywords are found by a dictionary (`beam-wordpiece dictionary entries.txt -o names.bwp`)"
 # The options that say how text is split, beside what is unknown.
 SPLIT = ("backward", "segmentation", "unknown_cost")
 
@@ -359,7 +360,9 @@ def _description_of(core: _core.Automaton, name: str) -> tuple[Names, Options]:
     """The ids of a compiled dictionary, and how it splits text. Raises AutomatonError: it may come from anywhere."""
     metadata = core.metadata
     if not metadata.startswith(DICTIONARY_MARK):
-        raise AutomatonError(f"{name} is the automaton of a vocabulary, not a dictionary; open it with Automaton.open.")
+        raise AutomatonError(
+            f"{name} is the automaton of a vocabulary, not a dictionary: open it with Automaton.open; {KEYWORDS_BY}."
+        )
     header, _, listed = metadata.partition("\n")
     statistics = core.statistics()
     count = statistics["tokens"]

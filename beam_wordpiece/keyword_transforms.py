@@ -16,14 +16,13 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.typehints import with_input_types, with_output_types
 
-from beam_wordpiece.checks import path_of_automaton
 from beam_wordpiece.config import FileSettings
-from beam_wordpiece.dictionary import Dictionary
+from beam_wordpiece.dictionary import KEYWORDS_BY, Dictionary
 from beam_wordpiece.dictionary_ids import OCCURRENCE
 from beam_wordpiece.errors import AutomatonError, InputError, TextError
 from beam_wordpiece.parquet import Layout
 from beam_wordpiece.tokenizer import Counts, TextEncoder
-from beam_wordpiece.transforms import BatchedStrings, TokenizerDoFn, shown_value
+from beam_wordpiece.transforms import BatchedStrings, TokenizerDoFn, local_or_remote, shown_value
 
 KEYWORDS_COLUMN = "keywords"
 
@@ -96,7 +95,7 @@ class FindKeywordsInTables(beam.PTransform[Any, Any]):
 
 def _checked(dictionary: str | os.PathLike[str]) -> str:
     """The path of a dictionary in which keys are found. Elsewhere than here, the workers say so if it is none."""
-    path = path_of_automaton(dictionary)
+    path = local_or_remote(dictionary, "dictionary")
     if os.path.isfile(path):
         with contextlib.suppress(OSError):
             Dictionary.open(path).require_forward()
@@ -123,10 +122,7 @@ class _Finder(TokenizerDoFn):
     def _open(self) -> TextEncoder:
         opened = super()._open()
         if not isinstance(opened, Dictionary):
-            raise AutomatonError(
-                f"{self._automaton} is the automaton of a vocabulary, and keywords are found by a dictionary; make one "
-                "of the keys with `beam-wordpiece dictionary`."
-            )
+            raise AutomatonError(f"{self._automaton} is the automaton of a vocabulary, and {KEYWORDS_BY}.")
         opened.require_forward()
         return opened
 

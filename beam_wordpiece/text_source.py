@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from beam_wordpiece.checks import AUTOMATON_MAGIC
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.documents import DocumentEncoder, Pieces, numbers_within
-from beam_wordpiece.errors import InputError, TextError
+from beam_wordpiece.errors import ConfigError, InputError, TextError
 from beam_wordpiece.parquet import OUTPUT_COLUMN, one_line
 from beam_wordpiece.tokenizer import Counts, TextEncoder
 
@@ -63,8 +63,15 @@ class TextSource:
     def tables(self, tokenizer: TextEncoder) -> Iterator[tuple[pa.Table, Counts, float]]:
         """Rows of the output in order, what was counted, and the bytes of the file they stand for.
 
-        Memory: two blocks of text, and what there is of a document whose row is not complete. Raises InputError.
+        Memory: two blocks of text, and what there is of a document whose row is not complete. Raises InputError,
+        and ConfigError where documents cannot come in pieces.
         """
+        if tokenizer.needs_whole:
+            raise ConfigError(
+                f"{self._where}: text files are read in pieces, and {tokenizer.needs_whole} needs the whole of a word "
+                "or stretch; give the texts as rows of Parquet, or compile with backward=False and "
+                'segmentation="greedy".'
+            )
         joined = [TEXT_COLUMN] if self._settings.keep_text else []
         encoder = DocumentEncoder(tokenizer, self._settings, self._where, DOCUMENT_COLUMN, joined)
         told = 0

@@ -10,6 +10,7 @@ that are not valid UTF-8); for files also files (written), files_skipped and fil
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import threading
@@ -28,11 +29,20 @@ from apache_beam.typehints import with_input_types, with_output_types
 from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
 
-from beam_wordpiece.checks import path_of_automaton
+from beam_wordpiece.automaton import open_core
+from beam_wordpiece.checks import is_automaton, path_of_automaton
 from beam_wordpiece.config import FileSettings
 from beam_wordpiece.errors import AutomatonError, InputError, TextError, WordPieceError
 from beam_wordpiece.files import write_whole
-from beam_wordpiece.io import FileResult, FileTask, failed_result, is_dictionary, open_tokenizer, tokenize_file
+from beam_wordpiece.io import (
+    AUTOMATON_SUFFIX,
+    FileResult,
+    FileTask,
+    failed_result,
+    is_dictionary,
+    open_tokenizer,
+    tokenize_file,
+)
 from beam_wordpiece.parquet import Layout
 from beam_wordpiece.storage import fault_of, is_remote, version_of
 from beam_wordpiece.tokenizer import SURROGATE, Counts, TextEncoder
@@ -121,7 +131,7 @@ class TokenizeFiles(beam.PTransform[Any, Any]):
     ) -> None:
         super().__init__()
         self._spread = spread
-        self._automaton = path_of_automaton(automaton)
+        self._automaton = local_or_remote(automaton)
         self._settings = settings or FileSettings()
         self._raise_errors = raise_errors
 
@@ -165,7 +175,7 @@ class TokenizeTables(beam.PTransform[Any, Any]):
         errors: str = "replace",
     ) -> None:
         super().__init__()
-        self._automaton = path_of_automaton(automaton)
+        self._automaton = local_or_remote(automaton)
         self._settings = FileSettings(
             text_column=text_column,
             columns=None if columns is None else tuple(columns),
@@ -196,7 +206,7 @@ class Tokenize(beam.PTransform[Any, Any]):
         self, automaton: str | os.PathLike[str], *, add_special_tokens: bool = True, errors: str = "replace"
     ) -> None:
         super().__init__()
-        self._automaton = path_of_automaton(automaton)
+        self._automaton = local_or_remote(automaton)
         self._settings = FileSettings(add_special_tokens=add_special_tokens, errors=errors)
 
     def expand(self, pcoll: Any) -> Any:
@@ -207,6 +217,23 @@ class Tokenize(beam.PTransform[Any, Any]):
     def display_data(self) -> dict[str, Any]:
         names = ("add_special_tokens", "errors")
         return {"automaton": self._automaton, **{name: shown_value(getattr(self._settings, name)) for name in names}}
+
+
+def local_or_remote(automaton: str | os.PathLike[str], what: str = "automaton") -> str:
+    """The path of an automaton, or `what` it is. Raises TypeError for what is no path, AutomatonError for a file here
+    that is none, and for a relative path without a file.
+
+    An absolute path without a file may be one that the workers have, or that is there before they begin.
+    """
+    path = path_of_automaton(automaton, what)
+    if not is_remote(path):
+        if not os.path.isabs(path) and not os.path.exists(path):
+            raise AutomatonError(f"{path} does not exist; give the path of a {AUTOMATON_SUFFIX} that was compiled.")
+        # What cannot be read here, the workers say.
+        with contextlib.suppress(PermissionError):
+            if os.path.exists(path) and not is_automaton(Path(path)):
+                open_core(path)
+    return path
 
 
 class TokenizerDoFn(beam.DoFn):

@@ -105,6 +105,7 @@ def test_what_is_refused(
     pq.write_table(pa.table({"t": ["he"]}), tmp_path / "a.parquet")
     for source, file, fault in (
         ("v.bwp", "a.txt", "v.bwp is the automaton of a vocabulary, not a dictionary"),
+        ("v.bwp", "a.txt", "keywords are found by a dictionary (`beam-wordpiece dictionary entries.txt -o names.bwp`)"),
         ("b.bwp", "a.txt", "backward=True finds no keywords"),
         ("bad.txt", "a.txt", "bad.txt, line 1, 'abc', has no colon"),
         ("none.bwp", "a.txt", "none.bwp: No such file"),

@@ -294,7 +294,7 @@ def test_files_are_spread_over_the_workers_once(tmp_path: Path, job: list[str], 
     config, _, _ = tokenize_parquet.parse(job)
     pipeline = beam.Pipeline(runner="FnApiRunner", options=PipelineOptions([]))
     tasks = [FileTask(str(row), f"out{row}") for row in range(3)]
-    tokenize_parquet.build(pipeline, tasks, "a.bwp", config, spread=workers != "one")
+    tokenize_parquet.build(pipeline, tasks, "/a.bwp", config, spread=workers != "one")
     steps = pipeline.to_runner_api().components.transforms.values()
     reshuffles = [step.unique_name for step in steps if step.spec.urn == common_urns.composites.RESHUFFLE.urn]
     assert reshuffles == ([] if workers == "one" else ["TokenizeFiles/Spread"])

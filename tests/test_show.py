@@ -68,7 +68,7 @@ def test_a_dictionary(tmp_path: Path, show: Show) -> None:
     ]
     assert "read from its end" in show("trace", entries, "cats", "--unknown", "run", "--backward", "true")
     message = show("draw", entries, "--unknown", "run", "--backward", "true", "--keywords", status=2)
-    assert "dictionaries that read from the left; no other finds keywords" in message
+    assert "a dictionary that reads from the end, which finds no keywords" in message
     assert "cost of the rest" in show("trace", entries, "cats", "--unknown", "run", "--segmentation", "fewest")
     assert show("trace", entries, "") == show("trace", entries, "", "--unknown", "run")
     assert show("trace", entries, "").startswith("no token: the text is empty")
@@ -274,7 +274,10 @@ def test_what_is_refused(paper: Path, tmp_path: Path, show: Show) -> None:
         (("draw", paper, "-o", paper), f"{paper}: the name of a drawing has to end in .dot, .gv, .svg, .png, .pdf."),
         (("draw", paper, "-o", "x.svg", "--table"), "--table goes to standard output"),
         (("trace", automaton, "a", "--lowercase", "false"), "(lowercase cannot be changed)"),
-        (("draw", paper, "--keywords"), "paper.txt: --keywords is for dictionaries that read from the left"),
+        (
+            ("draw", paper, "--keywords"),
+            "paper.txt is a vocabulary, and keywords are found by a dictionary",
+        ),
         (
             ("trace", automaton, "a", "--unknown", "carry"),
             "paper.bwp is an automaton, which has its options compiled in",

@@ -285,13 +285,33 @@ def test_display_data_says_what_is_done(path: str) -> None:
     assert (shown["text_column"], shown["columns"]) == ("text", "a")
 
 
-@pytest.mark.parametrize("content", [None, b"no automaton"])
-def test_an_automaton_that_cannot_be_opened(tmp_path: Path, pipeline: beam.Pipeline, content: bytes | None) -> None:
-    if content is not None:
-        (tmp_path / "a.bwp").write_bytes(content)
+def test_an_automaton_that_workers_cannot_open(
+    tmp_path: Path, pipeline: beam.Pipeline, automaton: bw.Automaton
+) -> None:
+    """One that is there when they begin would do."""
     _ = pipeline | beam.Create(["a"]) | bw.Tokenize(str(tmp_path / "a.bwp"))
-    with pytest.raises(bw.AutomatonError, match=r"a\.bwp"):
+    with pytest.raises(bw.AutomatonError, match=r"a\.bwp cannot be opened on a worker"):
         pipeline.run()
+    automaton.save(tmp_path / "a.bwp")
+    pipeline.run()
+
+
+@pytest.mark.parametrize("transform", [bw.Tokenize, bw.TokenizeTables, bw.TokenizeFiles, bw.TokenizeChunks])
+def test_what_is_no_automaton_is_told_when_the_transform_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transform: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.bwp").write_bytes(b"no automaton")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    for path, fault in (
+        ("nope.bwp", r"nope\.bwp does not exist; give the path of a \.bwp that was compiled"),
+        ("a.bwp", r"a\.bwp: this is not an automaton file"),
+        (str(tmp_path / "tokenizer.json"), r"tokenizer\.json is not an automaton; .*beam-wordpiece compile"),
+    ):
+        with pytest.raises(bw.AutomatonError, match=fault):
+            transform(path)
+    # What is elsewhere is not looked at.
+    transform(f"{SCHEME}://nope.bwp")
 
 
 def test_an_automaton_from_elsewhere_is_read_once(

@@ -11,7 +11,6 @@ import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple
 from apache_beam.typehints import with_input_types
 
-from beam_wordpiece.checks import path_of_automaton
 from beam_wordpiece.chunks.dofn import DEAD_LETTERS, TOKENIZED
 from beam_wordpiece.chunks.elements import Chunk, Piece, TokenizedChunk, TokenizedDocument, split_chunk
 from beam_wordpiece.chunks.faults import DeadLetter
@@ -22,7 +21,7 @@ from beam_wordpiece.config import FileSettings
 from beam_wordpiece.dictionary import open_tokenizer
 from beam_wordpiece.errors import AutomatonError, ConfigError
 from beam_wordpiece.stream import require_streams
-from beam_wordpiece.transforms import shown_value
+from beam_wordpiece.transforms import local_or_remote, shown_value
 
 
 class TwoOutputs(DoOutputsTuple):
@@ -99,7 +98,7 @@ class TokenizeChunks(beam.PTransform[Any, Any]):
         errors: str = "replace",
     ) -> None:
         super().__init__()
-        self._automaton = path_of_automaton(automaton)
+        self._automaton = local_or_remote(automaton)
         if os.path.isfile(self._automaton):
             # Elsewhere, and where it cannot be opened, the workers say so.
             with contextlib.suppress(AutomatonError, OSError):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from beam_wordpiece.dictionary import Dictionary
+from beam_wordpiece.dictionary import KEYWORDS_BY, Dictionary
 from beam_wordpiece.dictionary_ids import UNKNOWN_ID, carried
 from beam_wordpiece.errors import ConfigError
 from beam_wordpiece.show.split import Part, split
@@ -95,9 +95,12 @@ class Subject:
 
     def for_keywords(self) -> Subject:
         """The same keys as they are searched, whatever the split. Raises ConfigError where `Dictionary.find` is not."""
-        if not self.is_dictionary or self.options.backward:
+        if not self.is_dictionary:
+            raise ConfigError(f"{self.source} is a vocabulary, and {KEYWORDS_BY}; leave out --keywords.")
+        if self.options.backward:
             raise ConfigError(
-                f"{self.source}: --keywords is for dictionaries that read from the left; no other finds keywords."
+                f"{self.source} is a dictionary that reads from the end, which finds no keywords; make it without "
+                "backward, or leave out --keywords."
             )
         return dataclasses.replace(self, options=dataclasses.replace(self.options, segmentation="greedy"))
 
