@@ -52,7 +52,12 @@ examples:
 
 `beam-wordpiece COMMAND --help` says more about each command. Whole files, Parquet or text, also documents that come in
 pieces, are for the pipeline: `python -m pipelines.tokenize_parquet --help`, in a clone of the project.
+
+Exit status 0: done, also where nothing is found; 2: it cannot be done, and the last line on standard error says why;
+130: interrupted.
 """
+# What the commands do about an output that is there.
+OVER = "; one that is there is written over, if it is an automaton or a dictionary"
 COMPILE_EXAMPLES = """\
 examples:
   beam-wordpiece compile tokenizer.json -o bert.bwp
@@ -80,6 +85,13 @@ examples:
   beam-wordpiece inspect bert.bwp --json
 
 Two automata that tokenize alike have the same fingerprint, whatever file they were compiled from.
+
+  nodes          beginnings of tokens: the states of the automaton
+  units          places of 16 bytes that the nodes stand in, some of them empty
+  failure pops   places in the pool of the tokens that are certain where a failure link is taken
+  displacements  what puts each word of the vocabulary in a place of its own in the table of whole words (slots)
+  template       what stands around a text, $A, or two, $A and $B: each token with its type after the colon
+  sections       the parts of the file, and what they take, in bytes
 """
 ENCODE_EXAMPLES = """\
 examples:
@@ -160,7 +172,7 @@ def _add_compile(commands: Any) -> None:
         commands, "compile", "compile a vocabulary into an automaton file", COMPILE_EXAMPLES, _compile
     )
     command.add_argument("source", metavar="TOKENIZER", help="a tokenizer.json, a vocab.txt, or a tokenizer folder")
-    command.add_argument("-o", "--output", metavar="FILE", required=True, help="the automaton file to write")
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help=f"the automaton file to write{OVER}")
     command.add_argument(
         "--sample", metavar="FILE", help="text like that to come, a .parquet or a .txt of a document a line: speed only"
     )
@@ -181,7 +193,7 @@ def _add_dictionary(commands: Any) -> None:
         commands, "dictionary", "compile keys and their ids into a file", DICTIONARY_EXAMPLES, _compile_dictionary
     )
     command.add_argument("source", metavar="ENTRIES", help="a text file with an entry <key>:<id> in each line")
-    command.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write")
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help=f"the file to write{OVER}")
     command.add_argument(
         "--unknown",
         choices=UNKNOWN,
@@ -193,9 +205,9 @@ def _add_dictionary(commands: Any) -> None:
 
 def _add_inspect(commands: Any) -> None:
     command = _add_command(
-        commands, "inspect", "show what is in an automaton file or a dictionary", INSPECT_EXAMPLES, _inspect
+        commands, "inspect", "show what is in an automaton or a dictionary", INSPECT_EXAMPLES, _inspect
     )
-    command.add_argument("file", metavar="FILE", help="an automaton file")
+    command.add_argument("file", metavar="FILE", help="an automaton file or a dictionary")
     command.add_argument("--json", action="store_true", help="as JSON, for programs")
 
 
@@ -225,18 +237,23 @@ def _compile(options: argparse.Namespace) -> None:
     _keep_other_files(options.output)
     automaton.save(options.output)
     size = os.path.getsize(options.output)
-    tokens = f"{automaton.vocab_size} tokens"
+    tokens = f"{automaton.vocab_size:,} tokens"
     if sample is not None:
-        tokens += f" and {automaton.describe()['statistics']['sampled_words']} words of the sample"
+        words = automaton.describe()["statistics"]["sampled_words"]
+        tokens += f" and {words:,} words of the sample"
+        tokens += "" if words else " (too little text, or its frequent words are single tokens)"
     print(f"{options.output}: {tokens}, {size:,} bytes, fingerprint {automaton.fingerprint}")
 
 
 def _compile_dictionary(options: argparse.Namespace) -> None:
-    dictionary = Dictionary.from_file(options.source, unknown=options.unknown, **option_values(options, SPLIT))
+    split = option_values(options, SPLIT)
+    dictionary, repeated = Dictionary.from_file_counted(options.source, unknown=options.unknown, **split)
     _keep_other_files(options.output)
     dictionary.save(options.output)
     size = os.path.getsize(options.output)
-    print(f"{options.output}: {len(dictionary)} keys, {size:,} bytes, fingerprint {dictionary.fingerprint}")
+    entries = "entry repeats" if repeated == 1 else "entries repeat"
+    keys = f"{len(dictionary):,} keys" + (f" ({repeated:,} {entries} a key; the first counts)" if repeated else "")
+    print(f"{options.output}: {keys}, {size:,} bytes, fingerprint {dictionary.fingerprint}")
 
 
 def _sample(path: str, column: str) -> pa.ChunkedArray[Any]:

@@ -87,7 +87,7 @@ def load_config(path: str | None, flags: Mapping[str, Any] | None = None) -> Job
     values.update(given)
     for name in _REQUIRED:
         if not values.get(name):
-            hint = f"give it in the file as `{name}: ...` or as the flag --{name}"
+            hint = f"give it as the flag --{name}, or in the file of --config as `{name}: ...`"
             raise ConfigError(f"{where} does not say {name}: {hint}.")
     return JobConfig(**values, options=options)
 

@@ -31,7 +31,7 @@ def add_convert_flags(command: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FILE",
         required=True,
-        help="the .json (a tokenizer.json) or .txt (a vocab.txt) to write",
+        help="the .json (a tokenizer.json) or .txt (a vocab.txt) to write; one that is there is refused",
     )
     form = command.add_mutually_exclusive_group()
     form.add_argument(

@@ -23,7 +23,7 @@ from beam_wordpiece.automaton import DICTIONARY_MARK, Automaton, open_core
 from beam_wordpiece.checks import require_path
 from beam_wordpiece.dictionary_entries import entry_lines, read_entries
 from beam_wordpiece.dictionary_ids import COLON, STRING_LIMIT, UNKNOWN, Names, Texts
-from beam_wordpiece.errors import AutomatonError, ConfigError, TextError, VocabularyError
+from beam_wordpiece.errors import KEYWORDS_BY, AutomatonError, ConfigError, TextError, VocabularyError
 from beam_wordpiece.files import write_whole
 from beam_wordpiece.sizes import describe_size
 from beam_wordpiece.tokenizer import Counts, Encoding, TextEncoder, Tokenizer, in_row, is_large
@@ -47,7 +47,6 @@ OPTIONS: dict[str, Any] = {
     "prefix_ids": [],
     "suffix_ids": [],
 }
-KEYWORDS_BY = "keywords are found by a dictionary (`beam-wordpiece dictionary entries.txt -o names.bwp`)"
 # The options that say how text is split, beside what is unknown.
 SPLIT = ("backward", "segmentation", "unknown_cost")
 
@@ -95,7 +94,7 @@ class Dictionary(TextEncoder):
                 "are read by Dictionary.from_file, and a compiled dictionary is opened by Dictionary.open."
             )
         split = _checked_split(unknown, backward=backward, segmentation=segmentation, unknown_cost=unknown_cost)
-        ids = read_entries(entries, lambda number: f"Entry {number}")
+        ids, _ = read_entries(entries, lambda number: f"Entry {number}")
         self._start(_compile(ids, unknown, split), None, errors)
 
     @classmethod
@@ -114,10 +113,18 @@ class Dictionary(TextEncoder):
         Raises what the constructor raises, and names the line; VocabularyError where the file is not UTF-8 or begins
         with a byte order mark; OSError.
         """
+        split: Any = {"backward": backward, "segmentation": segmentation, "unknown_cost": unknown_cost}
+        return cls.from_file_counted(path, unknown=unknown, errors=errors, **split)[0]
+
+    @classmethod
+    def from_file_counted(
+        cls, path: str | os.PathLike[str], *, unknown: str = "character", errors: str = "replace", **split: Any
+    ) -> tuple[Dictionary, int]:
+        """The same, with the number of entries that repeat the key of an earlier one, and so do not count."""
         require_path(path, VocabularyError)
-        split = _checked_split(unknown, backward=backward, segmentation=segmentation, unknown_cost=unknown_cost)
-        ids = read_entries(entry_lines(Path(path)), lambda number: f"{os.fspath(path)}, line {number + 1}")
-        return cls._of(_compile(ids, unknown, split), None, errors)
+        options = _checked_split(unknown, **split)
+        ids, repeated = read_entries(entry_lines(Path(path)), lambda number: f"{os.fspath(path)}, line {number + 1}")
+        return cls._of(_compile(ids, unknown, options), None, errors), repeated
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, errors: str = "replace") -> Dictionary:
@@ -365,7 +372,6 @@ def _description_of(core: _core.Automaton, name: str) -> tuple[Names, Options]:
         )
     header, _, listed = metadata.partition("\n")
     statistics = core.statistics()
-    count = statistics["tokens"]
     ids: Any = pa.array([], pa.string())
     if listed:
         parts: Any = pc.split_pattern(pa.array([listed], pa.large_string()), COLON)
@@ -374,7 +380,7 @@ def _description_of(core: _core.Automaton, name: str) -> tuple[Names, Options]:
         fields = json.loads(header)
         version, unknown = fields.pop("dictionary"), fields.pop("unknown")
         split = _checked_split(unknown, **fields)
-        known = version == VERSION and statistics["unk_id"] == count == len(ids)
+        known = version == VERSION and statistics["unk_id"] == statistics["tokens"] == len(ids)
     except (ValueError, KeyError, TypeError, RecursionError, ConfigError):
         known = False
     if not known:

@@ -10,9 +10,13 @@ from beam_wordpiece.dictionary_ids import COLON
 from beam_wordpiece.errors import VocabularyError
 
 
-def read_entries(entries: Iterable[str], where: Callable[[int], str]) -> dict[str, str]:
-    """The keys and their ids. `where` names an entry by its number, from 0. Raises VocabularyError, TypeError."""
+def read_entries(entries: Iterable[str], where: Callable[[int], str]) -> tuple[dict[str, str], int]:
+    """The keys and their ids, and how many entries repeat a key. `where` names an entry by its number, from 0.
+
+    Raises VocabularyError, TypeError.
+    """
     ids: dict[str, str] = {}
+    number = -1
     for number, entry in enumerate(entries):
         if not isinstance(entry, str):
             raise TypeError(f"{where(number)} has to be a str, not {type(entry).__name__} ({entry!r}).")
@@ -20,7 +24,7 @@ def read_entries(entries: Iterable[str], where: Callable[[int], str]) -> dict[st
         if not (key and id and is_text(entry)):
             raise VocabularyError(f"{where(number)}, {entry!r}, {_fault(key, colon, id)}.")
         ids.setdefault(key, id)
-    return ids
+    return ids, number + 1 - len(ids)
 
 
 def _fault(key: str, colon: str, id: str) -> str:

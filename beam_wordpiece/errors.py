@@ -6,6 +6,8 @@ Every message names the file, row or token that is at fault, says what is wrong 
 import sys
 import warnings
 
+# The way out for whoever looks for keywords with something else.
+KEYWORDS_BY = "keywords are found by a dictionary (`beam-wordpiece dictionary entries.txt -o names.bwp`)"
 # The fault of a text that is refused, where nothing else is said.
 NOT_UTF8 = "is not UTF-8; repair it, or set `errors` to replace."
 

@@ -68,7 +68,7 @@ def read_texts(paths: Sequence[str], column: str, bar: bool) -> Iterator[FileTex
         for path in paths:
             with _open(path) as opened:
                 size = os.path.getsize(path) if path != STANDARD_INPUT else 0
-                file, first = pa.PythonFile(opened), 0
+                file, first = pa.PythonFile(opened, mode="r"), 0
                 for texts, share in _of_parquet(file, path, column) if is_parquet(path) else _of_lines(file, path):
                     yield FileTexts(path, first, texts)
                     first += len(texts)
@@ -85,7 +85,11 @@ def is_parquet(path: str) -> bool:
 
 
 def _open(path: str) -> contextlib.AbstractContextManager[Any]:
-    return contextlib.nullcontext(standard_input()) if path == STANDARD_INPUT else open(path, "rb")
+    if path == STANDARD_INPUT:
+        given: Any = standard_input()
+        # A buffer waits until it is full.
+        return contextlib.nullcontext(getattr(given, "raw", given))
+    return open(path, "rb") if is_parquet(path) else open(path, "rb", buffering=0)
 
 
 def _of_lines(file: pa.NativeFile, path: str) -> Iterator[tuple[pa.Array[Any], None]]:

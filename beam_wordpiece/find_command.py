@@ -22,10 +22,11 @@ examples:
   beam-wordpiece find names.bwp books.txt part-*.parquet          leftmost and longest, nothing overlaps
   beam-wordpiece find entries.txt --overlapping < log.txt         every occurrence, also within others
   beam-wordpiece find names.bwp in.parquet --column body --json   an object a line, for programs
+  tail -f log.txt | beam-wordpiece find names.bwp                 what is found in a line, when it is written
 
 In each line stand, with tabs between them: the file, the line of the text in it (from 1; of Parquet the row, from 0),
 the first character of the occurrence and the end of its last (from 0), the id, and the key. What a terminal does not
-show is escaped there.
+show is escaped there. Exit status 0, also where nothing is found; 2 where it cannot be done.
 """
 
 
@@ -60,6 +61,8 @@ def find(options: argparse.Namespace) -> None:
     for some in read_texts(options.files, options.column, bar=not sys.stdout.isatty()):
         for occurrence in _occurrences(dictionary, some, options.overlapping):
             print(json.dumps(occurrence._asdict()) if options.json else _line(occurrence))
+        # More of a pipe may come much later.
+        sys.stdout.flush()
 
 
 def _occurrences(dictionary: Dictionary, some: FileTexts, overlapping: bool) -> Iterator[Occurrence]:

@@ -17,9 +17,9 @@ import pyarrow as pa
 from apache_beam.typehints import with_input_types, with_output_types
 
 from beam_wordpiece.config import FileSettings
-from beam_wordpiece.dictionary import KEYWORDS_BY, Dictionary
+from beam_wordpiece.dictionary import Dictionary
 from beam_wordpiece.dictionary_ids import OCCURRENCE
-from beam_wordpiece.errors import AutomatonError, InputError, TextError
+from beam_wordpiece.errors import KEYWORDS_BY, AutomatonError, InputError, TextError
 from beam_wordpiece.parquet import Layout
 from beam_wordpiece.tokenizer import Counts, TextEncoder
 from beam_wordpiece.transforms import BatchedStrings, TokenizerDoFn, local_or_remote, shown_value

@@ -34,6 +34,7 @@ NO_TEXT = {
     AUTOMATON_MAGIC: ("a compiled automaton", "give the text that is to be tokenized"),
 }
 
+LONGEST_MAGIC = max(map(len, NO_TEXT))
 # Bytes of text that are read at a time; a chunk has no more, but for a few bytes that were not decided before.
 BLOCK_BYTES = 1 << 20
 # Bytes at both ends of a file that, with its size, tell it from others. Those of a gzip file have its checksum.
@@ -112,12 +113,19 @@ class TextSource:
 def read_lines(file: pa.NativeFile, where: str) -> Iterator[list[bytes]]:
     """The lines of a text file, compressed or not by its name, some at a time and without what ends them.
 
-    Raises InputError where the file is damaged or is no text.
+    Those of a pipe come when they are written, where `file` gives what there is. Raises InputError where the file is
+    damaged or is no text.
     """
+    stream = _decompressed(file, where)
     cutter = _Cutter(FileSettings())
     held = list[bytes]()
-    for block, is_last in text_blocks(file, where):
-        lines: Any = cutter.cut(block, is_last).to_pylist()
+    begin: bytes | None = b""
+    while block := _read_some(stream, where, BLOCK_BYTES):
+        if begin is not None:
+            begin += block[:LONGEST_MAGIC]
+            _refuse_other_formats(begin, where)
+            begin = begin if len(begin) < LONGEST_MAGIC else None
+        lines: Any = cutter.cut(block, False).to_pylist()
         # The parts of an open line are put together once, when it ends.
         if len(lines) > cutter.is_open:
             lines[0] = b"".join([*held, lines[0]])
@@ -125,6 +133,10 @@ def read_lines(file: pa.NativeFile, where: str) -> Iterator[list[bytes]]:
         if cutter.is_open:
             held.append(lines.pop())
         yield lines
+    rest: Any = cutter.cut(b"", True).to_pylist()
+    held += rest
+    if held:
+        yield [b"".join(held)]
 
 
 def text_blocks(file: pa.NativeFile, where: str) -> Iterator[tuple[bytes, bool]]:
@@ -169,14 +181,19 @@ def _decompressed(file: pa.NativeFile, where: str) -> pa.NativeFile:
 
 def _read(stream: pa.NativeFile, where: str) -> bytes:
     parts, missing = [], BLOCK_BYTES
+    # Less than what is asked for is given also where there is more to come.
+    while missing and (part := _read_some(stream, where, missing)):
+        parts.append(part)
+        missing -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _read_some(stream: pa.NativeFile, where: str, size: int) -> bytes:
+    """The next bytes, `size` at most, none only at the end. Raises InputError."""
     try:
-        # Less than what is asked for is given also where there is more to come.
-        while missing and (part := stream.read(missing)):
-            parts.append(part)
-            missing -= len(part)
+        return stream.read(size)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{where} cannot be read to its end: {one_line(error)}; is it damaged or cut off?") from error
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 class _Cutter:

@@ -61,11 +61,14 @@ def beam_options(flags: Sequence[str]) -> PipelineOptions:
         known = options.get_all_options()
         given = options.get_all_options(retain_unknown_options=True)
     own = [setting.flag for setting in (*SETTINGS, *OPTIONS)]
+    # Beam gives names with underscores, however they were typed.
+    typed = {flag.replace("-", "_"): flag for flag in (flag.partition("=")[0] for flag in flags)}
     for name in sorted(set(given) - set(known)):
-        hint = did_you_mean("--" + name.replace("_", "-"), own)
+        flag = typed.get(f"__{name}", f"--{name}")
+        hint = did_you_mean(flag.replace("_", "-"), own)
         # Runners outside of Python have flags of their own, which only they know.
         if hint or runner_name(options) == LOCAL_RUNNER:
-            raise ConfigError(f"There is no flag --{name}{hint or '; --help shows those there are.'}")
+            raise ConfigError(f"There is no flag {flag}{hint or '; --help shows those there are.'}")
     return options
 
 

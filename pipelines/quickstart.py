@@ -5,6 +5,8 @@ pipeline of `pipelines.tokenize_parquet`, and shows what came out, compared with
 installed.
 """
 
+import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,8 +46,25 @@ def count_differences(table: pa.Table) -> int | None:
     return sum(encoding.ids != ids for encoding, ids in zip(expected, table["input_ids"].to_pylist(), strict=True))
 
 
+def further_flags(argv: Sequence[str] | None) -> list[str]:
+    """Those for the job. Ends the program for --help."""
+    parser = argparse.ArgumentParser(
+        "python -m pipelines.quickstart",
+        usage="%(prog)s [flags of python -m pipelines.tokenize_parquet]",
+        description=(__doc__ or "").partition("\n\n")[2],
+        epilog=f"It writes below {FOLDER}, and reads {CONFIG} and {TOKENIZER}.",
+        allow_abbrev=False,
+    )
+    return parser.parse_known_args(argv)[1]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Make the input, run the job, show its output. `argv`: further flags for the job. Returns the exit code."""
+    flags = further_flags(argv)
+    missing = [path for path in (CONFIG, TOKENIZER) if not os.path.exists(path)]
+    if missing:
+        print(f"quickstart: there is no {missing[0]} here; run it from the root of the checkout.", file=sys.stderr)
+        return tokenize_parquet.MISUSED
     source, output = FOLDER / "input", FOLDER / "output"
     print(f"This tokenizes the documentation that Python carries from {source} to {output}.", flush=True)
     if not source.exists():
@@ -53,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         local_text.write_parquet(source)
     print("Loading Apache Beam and running the job of pipelines/tokenize_parquet.py ...", flush=True)
     files = ["--tokenizer", TOKENIZER, "--input", str(source / "*.parquet"), "--output", str(output)]
-    code = tokenize_parquet.main(["--config", CONFIG, *files, *(sys.argv[1:] if argv is None else argv)])
+    code = tokenize_parquet.main(["--config", CONFIG, *files, *flags])
     if code:
         return code
     table = pa.concat_tables(pq.read_table(output / path.name) for path in sorted(source.glob("*.parquet")))

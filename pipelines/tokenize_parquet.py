@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from beam_wordpiece.config import JobConfig, add_flags, flag_values, load_config
-from beam_wordpiece.errors import ConfigError, WordPieceError
+from beam_wordpiece.errors import AutomatonError, ConfigError, VocabularyError, WordPieceError
 from pipelines import driver
 
 if TYPE_CHECKING:
@@ -116,7 +116,11 @@ def run(config: JobConfig, beam_flags: list[str], progress: bool) -> None:
     except ValueError as error:
         raise ConfigError(f"Beam cannot make the pipeline: {' '.join(str(error).split())}") from error
     tasks = plan_tasks(config.input, config.output, config.format)
-    automaton = prepare_automaton(config.tokenizer, config.options, config.output)
+    try:
+        automaton = prepare_automaton(config.tokenizer, config.options, config.output)
+    except (VocabularyError, AutomatonError) as error:
+        # What was asked for cannot be, whatever the files are.
+        raise ConfigError(str(error)) from error
     with driver.errors_folder(options) as folder:
         build(pipeline, tasks, automaton, config, folder, spread=not driver.has_one_worker(options))
         driver.run(pipeline, tasks, progress, folder)

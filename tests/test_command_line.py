@@ -1,6 +1,8 @@
 """How command lines are read: where options may stand, and what is said about a wrong one."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 import beam_wordpiece as bw
 from beam_wordpiece.cli import main
 from tests import small
+from tests.conftest import ROOT
 
 COMMANDS = ("compile", "dictionary", "inspect", "encode", "trace", "draw", "fewest", "find", "convert")
 
@@ -132,3 +135,54 @@ def test_options_that_do_not_go_together_are_told_at_once(
     said = capsys.readouterr().err
     assert [fault for fault in faults if fault not in said] == []
     assert not (folder / "out.bwp").exists()
+
+
+def test_what_is_written_and_counted_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "none.txt").write_text("cat\n")
+    assert main(["compile", "tokenizer.json", "-o", "out.bwp", "--sample", "none.txt"]) == 0
+    said = "tokens and 0 words of the sample (too little text, or its frequent words are single tokens), "
+    assert said in capsys.readouterr().out
+    (folder / "many.txt").write_text("".join(f"[{number}]:{number}\n" for number in range(1_500)))
+    assert main(["dictionary", "many.txt", "-o", "out.bwp"]) == 0
+    assert capsys.readouterr().out.startswith("out.bwp: 1,500 keys, ")
+    (folder / "more.txt").write_text("a:1\nb:2\na:3\n")
+    assert main(["dictionary", "more.txt", "-o", "out.bwp"]) == 0
+    assert capsys.readouterr().out.startswith("out.bwp: 2 keys (1 entry repeats a key; the first counts), ")
+    assert bw.Dictionary.open("out.bwp").tokenize("a") == ["1"]
+    (folder / "more.txt").write_text("a:1\n" * 1_500)
+    assert main(["dictionary", "more.txt", "-o", "out.bwp"]) == 0
+    assert capsys.readouterr().out.startswith("out.bwp: 1 keys (1,499 entries repeat a key; the first counts), ")
+    (folder / "vocab.txt").write_text("[UNK]\n" + "\n".join(map(str, range(1_500))))
+    assert main(["compile", "vocab.txt", "-o", "out.bwp"]) == 0
+    assert capsys.readouterr().out.startswith("out.bwp: 1,501 tokens, ")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("compile", "one that is there is written over, if it is an automaton or a dictionary"),
+        ("dictionary", "one that is there is written over, if it is an automaton or a dictionary"),
+        ("draw", "the file to write, over one that is there"),
+        ("convert", "one that is there is refused"),
+        ("find", "Exit status 0, also where nothing is found"),
+        ("inspect", "displacements what puts each word"),
+        ("", "Exit status 0: done, also where nothing is found; 2: it cannot be done"),
+    ],
+)
+def test_help_says_what_becomes_of_files_and_what_is_meant(
+    command: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_nothing_found_is_no_fault(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "c.txt").write_text("nothing\n")
+    assert main(["find", "names.bwp", "c.txt"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_package_is_run_as_the_command() -> None:
+    result = subprocess.run([sys.executable, "-m", "beam_wordpiece", "--version"], capture_output=True, cwd=ROOT)
+    assert result.stdout.decode() == f"beam-wordpiece {bw.__version__}\n"

@@ -17,10 +17,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import beam_wordpiece as bw
 from beam_wordpiece import cli, file_texts
 from beam_wordpiece.terminal import visible
+from beam_wordpiece.text_source import read_lines
 from tests.test_cli import PROGRAM, ROOT
 
 ENTRIES = ["he:1", "she:2", "hers:4", "é中:5", "a\tb:x y"]
@@ -83,6 +86,49 @@ def test_standard_input_and_entries_that_are_not_compiled(tmp_path: Path) -> Non
         objects = [json.loads(line) for line in result.stdout.splitlines()]
         assert [tuple(one.values()) for one in objects] == [("-", *row) for row in LONGEST]
         assert result.stderr == b""
+
+
+@pytest.mark.parametrize("kind", ["standard input", "a named pipe"])
+def test_what_is_found_in_a_pipe_comes_line_by_line(dictionary: str, tmp_path: Path, kind: str) -> None:
+    """As `tail -f log | beam-wordpiece find names.bwp` wants it; a line that is cut comes when it is whole."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [*PROGRAM, "find", dictionary, "-" if kind == "standard input" else str(pipe)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdin if kind == "standard input" else pipe.open("wb", buffering=0) as writer:
+        for number, (parts, found) in enumerate([(["he\n"], "1"), (["us", "hers\r\n"], "2"), (["x\n", "\nhe\n"], "1")]):
+            for part in parts:
+                writer.write(part.encode())
+                writer.flush()
+            fields = process.stdout.readline().decode().split("\t")
+            assert (fields[1], fields[4]) == (str([1, 2, 5][number]), found)
+        writer.write(b"she")
+    assert process.stdout.read().decode().split("\t")[1:] == ["6", "0", "3", "2", "she\n"]
+    process.stdout.close()
+    if not process.stdin.closed:
+        process.stdin.close()
+    assert process.wait() == 0
+
+
+@given(st.lists(st.sampled_from([b"a", b"\r", b"\n", b"\r\n", "\u4e2d".encode()[:1], b"bc"])), st.data())
+def test_lines_do_not_hang_on_how_much_comes_at_a_time(parts: list[bytes], data: st.DataObject) -> None:
+    text = b"".join(parts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True) if a < b]
+    source = iter([*pieces, b""])
+
+    class Written(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def read(self, size: int = -1) -> bytes:
+            return next(source, b"")
+
+    found = [line for lines in read_lines(pa.PythonFile(Written(), mode="r"), "a.txt") for line in lines]
+    expected = text.replace(b"\r\n", b"\n").split(b"\n")
+    assert found == (expected if expected[-1] else expected[:-1])
 
 
 def test_text_that_is_not_utf8(dictionary: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,7 +132,7 @@ def fails(argv: list[str], code: int, message: str, capfd: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--text-colum", "x"], r"There is no flag --text_colum; did you mean --text-column\?"),
+        (["--text-colum", "x"], r"There is no flag --text-colum; did you mean --text-column\?"),
         (["--wibble=3"], r"There is no flag --wibble; --help shows"),
         (["wibble"], "'wibble' stands alone on the command line"),
         (["--runner", "DirectRunner", "wibble"], "'wibble' stands alone on the command line"),
@@ -161,7 +161,12 @@ def test_a_wrong_command(
 
 
 def test_a_command_without_what_is_needed(capfd: pytest.CaptureFixture[str]) -> None:
-    fails([], 2, "the command line does not say input: .* --input", capfd)
+    fails(
+        [],
+        2,
+        "the command line does not say input: give it as the flag --input, or in the file of --config as `input",
+        capfd,
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,7 +185,7 @@ def test_a_vocabulary_that_cannot_be_used(
 ) -> None:
     corpus.write(tmp_path / "in", {"a.parquet": 3})
     (tmp_path / "vocab.txt").write_bytes(content)
-    fails([*job, "--tokenizer", str(tmp_path / "vocab.txt")], 1, rf"vocab\.txt.*({message})", capfd)
+    fails([*job, "--tokenizer", str(tmp_path / "vocab.txt")], 2, rf"vocab\.txt.*({message})", capfd)
     assert not (tmp_path / "out").exists()
 
 
@@ -200,7 +205,7 @@ def test_an_automaton_that_is_damaged(
 ) -> None:
     corpus.write(tmp_path / "in", {"a.parquet": 3})
     (tmp_path / "a.bwp").write_bytes(automaton.to_bytes()[:-100])
-    fails([*job, "--tokenizer", str(tmp_path / "a.bwp")], 1, r"a\.bwp", capfd)
+    fails([*job, "--tokenizer", str(tmp_path / "a.bwp")], 2, r"a\.bwp", capfd)
     assert not (tmp_path / "out").exists()
 
 

@@ -49,6 +49,25 @@ def test_differences_are_told(
     assert "7 of 100 documents have other ids" in capsys.readouterr().out
 
 
+def test_help_starts_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        quickstart.main(["--help"])
+    assert exit.value.code == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "tokenizes it with the pipeline" in shown
+    assert "configs/quickstart.yaml" in shown
+    assert not folder.exists()
+
+
+def test_another_folder_is_told_before_anything_is_written(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert quickstart.main([]) == 2
+    assert "there is no configs/quickstart.yaml here; run it from the root" in capsys.readouterr().err
+    assert not folder.exists()
+
+
 @pytest.mark.usefixtures("folder")
 def test_flags_are_passed_on_and_failures_are_given_back(capsys: pytest.CaptureFixture[str]) -> None:
     assert quickstart.main(["--text-column", "nothing"]) != 0

@@ -90,7 +90,10 @@ def add_trace_flags(command: argparse.ArgumentParser) -> None:
 def add_draw_flags(command: argparse.ArgumentParser) -> None:
     add_source_flags(command)
     command.add_argument(
-        "-o", "--output", metavar="FILE", help="the file to write: .dot or .gv, or by Graphviz .svg, .png or .pdf"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the file to write, over one that is there: .dot or .gv, or by Graphviz .svg, .png or .pdf",
     )
     command.add_argument("--table", action="store_true", help="print the nodes as a table instead")
     part = command.add_mutually_exclusive_group()

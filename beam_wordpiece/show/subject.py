@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from beam_wordpiece.dictionary import KEYWORDS_BY, Dictionary
+from beam_wordpiece.dictionary import Dictionary
 from beam_wordpiece.dictionary_ids import UNKNOWN_ID, carried
-from beam_wordpiece.errors import ConfigError
+from beam_wordpiece.errors import KEYWORDS_BY, ConfigError
 from beam_wordpiece.show.split import Part, split
 from beam_wordpiece.terminal import visible
 from beam_wordpiece.vocab_source import load_source
