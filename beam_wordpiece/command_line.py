@@ -48,7 +48,8 @@ class Command(argparse.ArgumentParser):
         return f"{self._usage()}\n"
 
     def format_help(self) -> str:
-        usage, self.usage = self.usage, self._usage().removeprefix("usage: ").replace("%", "%%")
+        said = self._said or self._usage()
+        usage, self.usage = self.usage, said.removeprefix("usage: ").replace("%", "%%")
         try:
             return super().format_help()
         finally:

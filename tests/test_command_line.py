@@ -1,6 +1,7 @@
 """How command lines are read: where options may stand, and what is said about a wrong one."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,9 @@ def test_the_usage_names_the_options_of_the_tokenizer_together(
     with pytest.raises(SystemExit):
         main([command, "--help"])
     usage, _, rest = capsys.readouterr().out.partition("\n\n")
+    named = re.findall(r"^  ([A-Z]+)", rest.partition("\n\n")[2].partition("\n\n")[0], re.M)
+    assert named
+    assert [name for name in named if not re.search(rf"[ \[]{name}\b", usage)] == []
     has_them = "\noptions of the tokenizer" in rest
     assert ("[options of the tokenizer]" in usage) == has_them
     assert not (has_them and "--handle-chinese-chars" in usage)
