@@ -35,7 +35,7 @@ class Command(argparse.ArgumentParser):
             self._texts, self._said = None, ""
 
     def _pass(self, args: list[str], namespace: Any) -> Any:
-        """One of the two passes that Pythons before 3.12 make: over the options, and over the rest. The first would
+        """One of the two passes that Pythons before 3.12.8 make: over the options, and over the rest. The first would
         drop the -- and have the second take the texts behind it for options."""
         if self._texts:
             args = [*args, *self._texts]
