@@ -44,10 +44,9 @@ def test_an_automaton_where_a_vocabulary_is_wanted(
     output = tmp_path / "new.json"
     bw.Dictionary(["a:1"]).save(tmp_path / "d.bwp")
     for arguments in (
-        ["encode", "--tokenizer", saved, "a"],
-        ["encode", "--tokenizer", tmp_path / "d.bwp", "a"],
         ["convert", saved, "-o", output],
         ["compile", saved, "-o", output],
+        ["compile", tmp_path / "d.bwp", "-o", output],
     ):
         assert "is an automaton or a dictionary, compiled already, where a vocab" in fault(arguments, capsys)
     assert not output.exists()
