@@ -101,8 +101,7 @@ pub fn encode_parts<'t>(
 ) -> Result<(), Error> {
     let (prefix, suffix) = if options.add_special_tokens { automaton.template() } else { (&[][..], &[][..]) };
     let tables = automaton.tables();
-    let (matching, looks_up) = (tables.parameters.matching(), automaton.has_words());
-    let job = Job { automaton, tables, matching, looks_up, prefix, suffix, strict: options.strict };
+    let job = Job { automaton, tables, matching: tables.parameters.matching(), prefix, suffix, strict: options.strict };
     match options.level {
         Level::Portable(simd) => job.run(simd, parts, document, workspace, out),
         #[cfg(target_arch = "x86_64")]
@@ -118,8 +117,6 @@ pub(crate) struct Job<'a> {
     pub tables: Tables<'a>,
     /// Where words or all that lies between added tokens are stretches.
     pub matching: Option<Matching>,
-    /// Whether there are words to be looked up whole.
-    pub looks_up: bool,
     prefix: &'a [u32],
     suffix: &'a [u32],
     strict: bool,

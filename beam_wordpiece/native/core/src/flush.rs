@@ -23,10 +23,11 @@ impl Job<'_> {
         workspace.chunk.end_isolated();
         let origins = document.has_offsets() || !workspace.chunk.origins.is_empty();
         // Of a part without a complete word there is nothing to look up.
-        let one_machine = matching.is_of_whole() || origins || self.looks_up && workspace.chunk.words() == 0;
+        let one_machine =
+            matching.is_of_whole() || origins || self.automaton.has_words() && workspace.chunk.words() == 0;
         let flushed = if one_machine {
             self.flush_stretches(matching, document, workspace, out)
-        } else if self.looks_up {
+        } else if self.automaton.has_words() {
             self.flush_words_by_characters(simd, matching, document, workspace, out)
         } else {
             self.flush_segments(simd, matching, document, workspace, out)
@@ -107,12 +108,7 @@ impl Job<'_> {
             |out: &Encoded, word: usize| out.ends.len() + row_ends.iter().filter(|&&end| end as usize <= word).count();
         let mut first = 0;
         if let Some(begun) = chunk.word(0).filter(|_| *stretch != Stretch::default()) {
-            let mut sink = Sink::new(tables, chunk, matching.unknown, stretch.run.take(), out);
-            stretch.run(tables, &chunk.bytes, begun, true, |token, bytes, jamo| sink.token(token, bytes, jamo));
-            sink.end_word();
-            if let Some(fault) = sink.fault {
-                return Err((row_of(out, 0), fault));
-            }
+            stretch.run_part(tables, matching, chunk, begun, true, out).map_err(|fault| (row_of(out, 0), fault))?;
             (first, lookup.missed[0]) = (1, lookup.missed[0] & !1);
         }
         simd.run(
@@ -125,19 +121,8 @@ impl Job<'_> {
             #[inline(always)]
             |_| merge(lookup, first..chunk.words(), pieces, tables.parameters.unk_id, row_ends, out),
         );
-        let undecided = match chunk.open_range() {
-            None => None,
-            Some(open) => {
-                let mut sink = Sink::new(tables, chunk, matching.unknown, stretch.run.take(), out);
-                let emit = |token, bytes, jamo| sink.token(token, bytes, jamo);
-                let undecided = stretch.run(tables, &chunk.bytes, open, false, emit);
-                stretch.run = sink.run;
-                if let Some(fault) = sink.fault {
-                    return Err((out.ends.len(), fault));
-                }
-                Some(undecided)
-            }
-        };
+        let open = chunk.open_range().map(|open| stretch.run_part(tables, matching, chunk, open, false, out));
+        let undecided = open.transpose().map_err(|fault| (out.ends.len(), fault))?;
         chunk.carry(undecided);
         Ok(())
     }

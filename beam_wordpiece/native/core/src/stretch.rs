@@ -87,6 +87,26 @@ impl Stretch {
         Ok(start.byte..part.end)
     }
 
+    /// Match a part of the stretch in a chunk, and append the ids that are decided; gives what is not.
+    pub fn run_part(
+        &mut self,
+        tables: &Tables<'_>,
+        matching: &Matching,
+        chunk: &Chunk,
+        part: Range<usize>,
+        ended: bool,
+        out: &mut Encoded,
+    ) -> Result<Range<usize>, Fault> {
+        let mut sink = Sink::new(tables, chunk, matching.unknown, self.run.take(), out);
+        let emit = |token, bytes, jamo| sink.token(token, bytes, jamo);
+        let undecided = self.run(tables, &chunk.bytes, part, ended, emit);
+        if ended {
+            sink.end_word();
+        }
+        self.run = sink.run;
+        sink.fault.map_or(Ok(undecided), Err)
+    }
+
     /// Match the complete stretches of a chunk, and append their ids and those of the tokens that were found already.
     /// `text_ends` has the number of words before the end of each text. Gives what is undecided of the open stretch. After
     /// a fault, which is one of the text that has not ended, nothing here is of use.

@@ -3,7 +3,7 @@
 use crate::automaton::Tables;
 use crate::double_array::{Codes, Packed, ROOT_UNIT};
 use crate::failure::UNKNOWN_CHARACTER;
-use crate::pieces::{NUMBER, Pieces, Work};
+use crate::pieces::{FROM_ROOT, NUMBER, Pieces, WHOLE, Work};
 use crate::trie::NONE;
 use crate::utf8;
 use crate::walk_log::put_places;
@@ -17,6 +17,7 @@ impl Pieces {
         for work in [ascii, other] {
             let words = work.starts.iter().zip(&work.ends).zip(work.numbers.iter().zip(&work.targets));
             for ((&start, &end), (&number, &target)) in words.take(work.count) {
+                debug_assert_eq!(number & !NUMBER, FROM_ROOT | WHOLE, "segments are for lanes");
                 let (ids, places) = (&mut ids[target as usize..], &mut places[target as usize..]);
                 let decode = |at: usize| code(&codes, bytes, at);
                 let count = machine.match_characters(start as usize..end as usize, decode, ids, places);

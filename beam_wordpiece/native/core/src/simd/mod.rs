@@ -61,7 +61,7 @@ pub trait Simd: Copy {
     fn look_up(self, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup);
     /// Walk words through the automaton.
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces);
-    /// The same where an unknown character is unknown by itself.
+    /// The same where an unknown character is unknown by itself; segments of stretches too, at levels with lanes.
     fn walk_by_characters(self, machine: &Machine<'_>, pieces: &mut Pieces);
     /// Load a block.
     fn load(self, bytes: &[u8; 64]) -> Self::Block;
