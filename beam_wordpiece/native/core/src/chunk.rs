@@ -1,4 +1,4 @@
-//! A chunk: about 32 KB of normalized text of one document or many, and where its words are.
+//! A chunk: about 64 KB of normalized text of one document or many, and where its words are.
 
 use crate::code_points::{Class, Output};
 use crate::normalizer::BLOCK;
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// Bytes at which a chunk is full: enough for the lanes of the walk to be filled most of the time, and so few that what a
 /// chunk needs stays in the nearest caches.
-pub const CHUNK: usize = 32 * 1024;
+pub const CHUNK: usize = 64 * 1024;
 /// Room that is always there for one block and what a vector instruction may write or read behind it.
 const SLACK: usize = 1024;
 /// First byte of the pseudo word that stands for a token that was found already; it occurs in no text.
@@ -155,21 +155,13 @@ impl Chunk {
         self.len += count as usize;
     }
 
-    /// Add a block of ASCII that stays whole. The caller has reserved room.
+    /// Room for blocks of ASCII that stay whole: for one at least, as the caller has reserved that.
     #[inline(always)]
-    pub fn emit_whole<S: Simd>(&mut self, simd: S, block: S::Block, word: Mask, isolated: Mask) {
-        let before = word << 1 | self.in_word;
-        let starts = word & !before | isolated;
-        let ends = before & !word | isolated << 1 | self.after_isolated;
-        self.in_word = word >> 63;
-        self.after_isolated = isolated >> 63;
-        let base = self.len as u32;
-        simd.store(block, window(&mut self.bytes, self.len));
-        simd.positions(starts, base, window(&mut self.starts, self.begun));
-        simd.positions(ends, base, window(&mut self.ends, self.ended));
-        self.begun += starts.count_ones() as usize;
-        self.ended += ends.count_ones() as usize;
-        self.len += BLOCK;
+    pub fn whole_blocks(&mut self) -> WholeBlocks<'_> {
+        // Where the chunk is full, and where there is no room for more: the buffer of bytes is as long at least.
+        let full = (self.carried + CHUNK.max(self.carried)).min(self.starts.len() - SLACK);
+        let Chunk { len, begun, ended, in_word, after_isolated, .. } = *self;
+        WholeBlocks { full, len, begun, ended, in_word, after_isolated, chunk: self }
     }
 
     /// Add one character.
@@ -315,6 +307,50 @@ impl Chunk {
         (self.len, self.begun, self.ended, self.carried) = (0, 0, 0, 0);
         (self.in_word, self.after_isolated) = (0, 0);
         self.origins.clear();
+    }
+}
+
+/// A chunk to which blocks of ASCII are added that stay whole. Its state is here meanwhile, where it needs no memory.
+pub struct WholeBlocks<'a> {
+    chunk: &'a mut Chunk,
+    full: usize,
+    len: usize,
+    begun: usize,
+    ended: usize,
+    in_word: Mask,
+    after_isolated: Mask,
+}
+
+impl WholeBlocks<'_> {
+    /// Add a block. The caller knows that this is not full.
+    #[inline(always)]
+    pub fn emit<S: Simd>(&mut self, simd: S, block: S::Block, word: Mask, isolated: Mask) {
+        let before = word << 1 | self.in_word;
+        let starts = word & !before | isolated;
+        let ends = before & !word | isolated << 1 | self.after_isolated;
+        self.in_word = word >> 63;
+        self.after_isolated = isolated >> 63;
+        let base = self.len as u32;
+        simd.store(block, window(&mut self.chunk.bytes, self.len));
+        simd.positions(starts, base, window(&mut self.chunk.starts, self.begun));
+        simd.positions(ends, base, window(&mut self.chunk.ends, self.ended));
+        self.begun += starts.count_ones() as usize;
+        self.ended += ends.count_ones() as usize;
+        self.len += BLOCK;
+    }
+
+    /// True when it is time to look the words up, or to make more room.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.len >= self.full
+    }
+
+    /// The chunk has the blocks.
+    #[inline(always)]
+    pub fn finish(self) {
+        let WholeBlocks { len, begun, ended, in_word, after_isolated, chunk, .. } = self;
+        (chunk.len, chunk.begun, chunk.ended) = (len, begun, ended);
+        (chunk.in_word, chunk.after_isolated) = (in_word, after_isolated);
     }
 }
 

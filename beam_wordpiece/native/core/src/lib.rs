@@ -10,8 +10,8 @@
 //!   `several`, and `sample`, which fills it), put together by `compile`
 //! - the file: `format`, and `automaton` with `tokens`, `added_records` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
-//!   `search`, `exact`), `lookup` (with `lookup_lanes`), `walk` (with `pieces`, `walk_lanes`, `walk_readers`, `walk_log`,
-//!   `repeats`), `merge`; `flush` runs the last three for a chunk, `encoder` all of them
+//!   `search`, `exact`), `lookup` (with `lookup_lanes`), `pieces` (with `missed`, `missed_lanes`, `repeats`),
+//!   `walk` (with `walk_lanes`, `walk_readers`, `walk_log`), `merge`; `flush` runs the last three for a chunk, `encoder` all of them
 //! - words or all of a text as stretches (`matching`): `stretch`, one character after the other; in lanes `segments`; what
 //!   becomes of unknown characters: `unknown`, `unknown_words`; what needs the end first: `whole` and `fewest`
 //! - what goes in and comes out: `rows`; what is carried from one part of a document to the next: `document`, as bytes
@@ -43,6 +43,8 @@ pub mod lookup;
 pub mod lookup_lanes;
 pub mod matching;
 pub mod merge;
+pub mod missed;
+pub mod missed_lanes;
 pub mod mixed;
 pub mod normalizer;
 pub mod occurrences;

@@ -4,6 +4,7 @@ use crate::automaton::Tables;
 use crate::chunk::Chunk;
 use crate::merge::MARGIN;
 use crate::several::{NOT_FOUND, SEVERAL};
+use crate::simd::Simd;
 use crate::simd::lanes::MOST_LANES;
 use crate::word_table::key_bytes;
 
@@ -42,6 +43,21 @@ fn load(bytes: &[u8], at: usize) -> [u64; 2] {
 /// Different lengths of the words that fit the second table and not the first.
 pub const LONG_LENGTHS: usize = key_bytes(4) - key_bytes(2);
 
+/// Words of an element of [`Lookup::missed`].
+pub const GROUP: usize = 64;
+
+/// List the bits that are set, by number; gives how many there are. There is room for [`GROUP`] more numbers.
+#[inline(always)]
+pub fn list<S: Simd>(simd: S, groups: &[u64], numbers: &mut [u32]) -> usize {
+    let mut count = 0;
+    for (group, &bits) in groups.iter().enumerate() {
+        let room = numbers[count..].first_chunk_mut().expect("room for a whole group");
+        simd.positions(bits, (GROUP * group) as u32, room);
+        count += bits.count_ones() as usize;
+    }
+    count
+}
+
 impl Lookup {
     /// Look up every complete word of a chunk, one after the other.
     pub fn run_each(&mut self, tables: &Tables<'_>, chunk: &mut Chunk) {
@@ -78,7 +94,7 @@ impl Lookup {
     pub(crate) fn begin(&mut self, chunk: &mut Chunk) -> usize {
         let words = chunk.words();
         chunk.pad_words(MOST_LANES);
-        let room = words + MARGIN;
+        let room = words + MARGIN.max(GROUP);
         if self.ids.len() < room {
             self.ids.resize(room * 2, 0);
             self.long.resize(room * 2, 0);

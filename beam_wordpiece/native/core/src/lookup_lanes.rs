@@ -2,9 +2,10 @@
 
 use crate::automaton::Tables;
 use crate::chunk::Chunk;
-use crate::lookup::{LONG_LENGTHS, Lookup};
+use crate::lookup::{GROUP, LONG_LENGTHS, Lookup, list};
 use crate::several::{NOT_FOUND, SEVERAL};
 use crate::simd::lanes::{Lanes, MOST_LANES};
+use crate::simd::{Mask, Simd};
 use crate::word_table::{LaneHash, WordTable, key_bytes};
 
 /// Words that are hashed before the first of them is compared, so that their loads from the table overlap.
@@ -12,34 +13,55 @@ const BATCH: usize = 128;
 
 /// Look up every complete word of a chunk.
 #[inline(always)]
-pub fn look_up<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
+pub fn look_up<L: Lanes + Simd>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
+    look_up_short(lanes, tables, chunk, found);
+    let long = list_long(lanes, chunk, found);
+    if long > 0 {
+        look_up_long(lanes, tables, chunk, found, long);
+    }
+}
+
+/// Look up the words in the first table.
+#[inline(always)]
+fn look_up_short<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
     let words = found.begin(chunk);
     // Own copies, which nothing that is written can change.
     let (table, hash) = (tables.words, LaneHash::new(lanes, &tables.words.shape));
     let (bytes, starts, ends) = (&chunk.bytes[..], &chunk.starts[..], &chunk.ends[..]);
-    let mut long = 0;
     let mut batch = Batch::<1>::new();
     for first in (0..words).step_by(BATCH) {
         let count = BATCH.min(words - first);
         batch.hash(lanes, &hash, bytes, [&starts[first..], &ends[first..]], count);
         batch.displace(lanes, &hash, &table, count);
-        for i in (0..count).step_by(L::COUNT) {
-            let (values, no_id) = batch.probe(lanes, &table, i);
-            lanes.store(values, &mut found.ids[first + i..]);
-            let is_word = u32::MAX >> (32 - L::COUNT.min(count - i));
-            found.missed[(first + i) / 64] |= u64::from(lanes.bits(no_id) & is_word) << (i % 64);
-            let is_long = lanes.bits(is_long(lanes, lanes.load(&batch.lengths[i..]))) & is_word;
-            // Few words are long: this branch is mostly not taken.
-            if is_long != 0 {
-                let numbers = lanes.add(lanes.load(&NUMBERS), lanes.splat((first + i) as u32));
-                lanes.compress(numbers, is_long, &mut found.long[long..]);
-                long += is_long.count_ones() as usize;
+        let values = &mut found.ids[first..];
+        for (group, missed) in found.missed[first / GROUP..].iter_mut().take(BATCH / GROUP).enumerate() {
+            *missed = 0;
+            for i in (GROUP * group..count.min(GROUP * (group + 1))).step_by(L::COUNT) {
+                let (value, no_id) = batch.probe(lanes, &table, i);
+                lanes.store(value, &mut values[i..]);
+                *missed |= u64::from(lanes.bits(no_id)) << (i % GROUP);
             }
         }
     }
-    if long > 0 {
-        look_up_long(lanes, tables, chunk, found, long);
+    if let Some(last) = found.missed.last_mut() {
+        // What the last vector has behind the last word is none.
+        *last &= Mask::MAX >> ((GROUP - words % GROUP) % GROUP);
     }
+}
+
+/// List those of the missed words that fit the second table and not the first; gives their number.
+#[inline(always)]
+fn list_long<L: Lanes + Simd>(lanes: L, chunk: &Chunk, found: &mut Lookup) -> usize {
+    let missed = list(lanes, &found.missed, &mut found.long);
+    let mut long = 0;
+    for i in 0..missed {
+        let word = found.long[i];
+        let length = chunk.ends[word as usize].wrapping_sub(chunk.starts[word as usize]) as usize;
+        // Written whether it is one or not: a branch here would often be mispredicted.
+        found.long[long] = word;
+        long += usize::from(length.wrapping_sub(key_bytes(2) + 1) < LONG_LENGTHS);
+    }
+    long
 }
 
 /// Look up the first `count` of the words in `found.long` in the second table.
@@ -69,37 +91,15 @@ fn look_up_long<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &Chunk, found: &
     }
 }
 
-/// Which words fit the second table and not the first, by their lengths.
-#[inline(always)]
-fn is_long<L: Lanes>(lanes: L, lengths: L::Vector) -> L::Mask {
-    let shortest = lanes.splat(key_bytes(2) as u32 + 1);
-    // Shorter ones wrap around to great numbers.
-    let beyond = lanes.min(lanes.sub(lengths, shortest), lanes.splat(i32::MAX as u32));
-    lanes.greater(lanes.splat(LONG_LENGTHS as u32), beyond)
-}
-
-/// 0, 1, 2, …
-static NUMBERS: [u32; MOST_LANES] = {
-    let mut numbers = [0; MOST_LANES];
-    let mut i = 0;
-    while i < MOST_LANES {
-        numbers[i] = i as u32;
-        i += 1;
-    }
-    numbers
-};
-
 /// Words that are hashed and not yet compared, with keys of `H` times sixteen bytes.
 #[repr(align(64))]
 struct Batch<const H: usize> {
-    /// The keys, their first four bytes first.
-    keys: [[[u32; BATCH]; 4]; H],
+    /// The keys: of each vector of words one vector of [`Sixteens`] after the other.
+    keys: [[u32; 4 * BATCH]; H],
     /// Hash of each.
     hashes: [u32; BATCH],
     /// First the bucket of each, then where its slot is in the table, in bytes.
     places: [u32; BATCH],
-    /// Bytes of each.
-    lengths: [u32; BATCH],
 }
 
 impl<const H: usize> Batch<H> {
@@ -108,7 +108,7 @@ impl<const H: usize> Batch<H> {
 
     fn new() -> Batch<H> {
         let none = [0; BATCH];
-        Batch { keys: [[none; 4]; H], hashes: none, places: none, lengths: none }
+        Batch { keys: [[0; 4 * BATCH]; H], hashes: none, places: none }
     }
 
     /// Hash the first `count` words with these starts and ends; there is a whole vector of them at the end.
@@ -123,7 +123,6 @@ impl<const H: usize> Batch<H> {
     ) {
         for i in (0..count).step_by(L::COUNT) {
             let length = lanes.sub(lanes.load(&ends[i..]), lanes.load(&starts[i..]));
-            lanes.store(length, &mut self.lengths[i..]);
             let too_long = lanes.greater(length, lanes.splat(Self::LONGEST));
             // A longer word gets the empty key, which is in no table.
             let mut length = lanes.select(too_long, length, lanes.splat(0));
@@ -134,8 +133,8 @@ impl<const H: usize> Batch<H> {
                 *parts = unsafe { lanes.gather_16(&bytes[16 * half..], &starts[i..]) };
                 lanes.keep_bytes(parts, length);
                 length = lanes.sub(length, lanes.splat(16));
-                for (part, kept) in parts.iter().zip(&mut self.keys[half]) {
-                    lanes.store(*part, &mut kept[i..]);
+                for (part, vector) in parts.iter().enumerate() {
+                    lanes.store(*vector, &mut self.keys[half][4 * i + L::COUNT * part..]);
                 }
             }
             let hashes = hash.of(lanes, &key);
@@ -170,14 +169,16 @@ impl<const H: usize> Batch<H> {
         let (mut difference, mut last) = (lanes.splat(0), lanes.splat(0));
         for half in 0..H {
             // SAFETY: a slot has `16 * H` bytes, and its number is below the number of slots, see `LaneHash::slots`.
-            let slot = unsafe { lanes.gather_16(&slots[16 * half..], &self.places[at..]) };
-            for (i, part) in slot.iter().enumerate() {
-                let here = lanes.xor(*part, lanes.load(&self.keys[half][i][at..]));
-                let is_last = half + 1 == H && i == 3;
-                difference = lanes.or(difference, if is_last { lanes.and(here, lanes.splat(0xFF)) } else { here });
+            let mut slot = unsafe { lanes.gather_16(&slots[16 * half..], &self.places[at..]) };
+            for (part, vector) in slot.iter_mut().enumerate() {
+                *vector = lanes.xor(*vector, lanes.load(&self.keys[half][4 * at + L::COUNT * part..]));
             }
-            last = slot[3];
+            let [a, b, c, d] = lanes.parts(&slot);
+            last = d;
+            let d = if half + 1 == H { lanes.and(d, lanes.splat(0xFF)) } else { d };
+            difference = lanes.or(difference, lanes.or(lanes.or(a, b), lanes.or(c, d)));
         }
+        // Keys have zeros where slots have values, so these are still there.
         let values = lanes.select(lanes.not_zero(difference), lanes.shr::<8>(last), lanes.splat(NOT_FOUND));
         (values, lanes.not_zero(lanes.and(values, lanes.splat(SEVERAL))))
     }

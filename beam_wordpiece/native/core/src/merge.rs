@@ -27,21 +27,21 @@ pub fn merge(lookup: &Lookup, words: Range<usize>, pieces: &Pieces, unk_id: u32,
             out.ends.push((out.ids.len() + at as usize - word) as u64);
             text_end = text_ends.next();
         }
-        append(&mut out.ids, &lookup.ids[word..], miss as usize - word);
-        append(&mut out.ids, &pieces.ids[pieces.firsts[number] as usize..], pieces.counts[number] as usize);
+        append::<3>(&mut out.ids, &lookup.ids[word..], miss as usize - word);
+        append::<1>(&mut out.ids, &pieces.ids[pieces.firsts[number] as usize..], pieces.counts[number] as usize);
         word = miss as usize + 1;
     }
     for at in text_end.into_iter().chain(text_ends) {
         out.ends.push((out.ids.len() + at as usize - word) as u64);
     }
-    append(&mut out.ids, &lookup.ids[word..], words.end - word);
+    append::<3>(&mut out.ids, &lookup.ids[word..], words.end - word);
     // They are in the cache now.
     out.unknowns += out.ids[before..].iter().filter(|&&id| id == unk_id).count();
 }
 
 /// Append the first `count` ids of a source, in whole blocks. Both sides have room for [`MARGIN`] more than that.
 #[inline(always)]
-fn append(ids: &mut Vec<u32>, source: &[u32], count: usize) {
+fn append<const BLOCKS: usize>(ids: &mut Vec<u32>, source: &[u32], count: usize) {
     let most = count + MARGIN;
     assert!(source.len() >= most && ids.capacity() - ids.len() >= most, "there is room for whole blocks");
     let (from, to) = (source.as_ptr(), ids.spare_capacity_mut().as_mut_ptr());
@@ -53,8 +53,8 @@ fn append(ids: &mut Vec<u32>, source: &[u32], count: usize) {
         }
     };
     // Most often that is enough, and a loop that ends after one block or two would often be mispredicted.
-    (0..MARGIN).step_by(BLOCK).for_each(copy_block);
-    (MARGIN..count).step_by(BLOCK).for_each(copy_block);
+    (0..BLOCKS * BLOCK).step_by(BLOCK).for_each(copy_block);
+    (BLOCKS * BLOCK..count).step_by(BLOCK).for_each(copy_block);
     // SAFETY: the capacity is greater, and the first `count` ids behind the old ones were just written.
     unsafe { ids.set_len(ids.len() + count) };
 }

@@ -75,8 +75,7 @@ pub fn normalize<S: Simd>(
         simd.prefetch(text, position.at + AHEAD);
         let mut block = Block::load(simd, tables, &text[position.at..end]);
         if block.is_plain() && position.marks.is_empty() {
-            chunk.emit_whole(simd, block.cased(simd, tables), block.ascii.word, block.ascii.isolated);
-            position.at += BLOCK;
+            position.at += plain_blocks(simd, tables, &text[position.at..end], block, chunk);
             continue;
         }
         let found = block.find(simd, tables, text, position);
@@ -94,6 +93,24 @@ pub fn normalize<S: Simd>(
         }
     }
     Stop::End
+}
+
+/// Add the `first` block of a text and those behind it that are as plain, up to a full chunk; gives their bytes.
+#[inline(always)]
+fn plain_blocks<S: Simd>(simd: S, tables: &Tables<'_>, text: &[u8], first: Block<S>, chunk: &mut Chunk) -> usize {
+    let (mut at, mut block) = (0, first);
+    let mut run = chunk.whole_blocks();
+    while block.is_plain() {
+        run.emit(simd, block.cased(simd, tables), block.ascii.word, block.ascii.isolated);
+        at += BLOCK;
+        if run.is_full() || at == text.len() {
+            break;
+        }
+        simd.prefetch(text, at + AHEAD);
+        block = Block::load(simd, tables, &text[at..]);
+    }
+    run.finish();
+    at
 }
 
 /// Add what was found where the position is.

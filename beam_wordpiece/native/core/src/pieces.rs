@@ -1,15 +1,15 @@
 //! The words that were not found in a table: which have to be walked, and what becomes of all of them.
 
 use crate::automaton::Tables;
-use crate::chunk::{Chunk, TOKEN_MARK};
-use crate::lookup::Lookup;
+use crate::chunk::Chunk;
+use crate::lookup::{GROUP, Lookup, list};
 use crate::merge::MARGIN;
-use crate::repeats::{LONGER_THAN, Repeats};
-use crate::several::{self, COPIED};
+use crate::missed::Missed;
+use crate::repeats::Repeats;
+use crate::several::COPIED;
 use crate::simd::Simd;
 use crate::simd::lanes::MOST_LANES;
 use crate::transducer;
-use crate::utf8;
 use crate::walk::Machine;
 use crate::walk_log::Log;
 use std::ops::Range;
@@ -39,7 +39,7 @@ pub struct Pieces {
     /// Other words that have to be walked.
     pub other: Work,
     /// Long words that were there before.
-    repeats: Repeats,
+    pub repeats: Repeats,
     /// What lanes have found and not written yet.
     pub log: Log,
 }
@@ -62,8 +62,6 @@ pub struct Work {
     pub ends: Vec<u32>,
     /// Which of the missed words it is; of words by their characters with [`FROM_ROOT`] and [`WHOLE`].
     pub numbers: Vec<u32>,
-    /// Where its pieces go.
-    pub targets: Vec<u32>,
     /// Its first bytes, or its first character, as the walk wants them.
     pub texts: Vec<u32>,
     /// Number of words.
@@ -75,8 +73,8 @@ impl Work {
     pub fn clear(&mut self, most: usize) {
         self.count = 0;
         if self.starts.len() < most + MOST_LANES {
-            let Work { starts, ends, numbers, targets, texts, .. } = self;
-            for field in [starts, ends, numbers, targets, texts] {
+            let Work { starts, ends, numbers, texts, .. } = self;
+            for field in [starts, ends, numbers, texts] {
                 field.resize(2 * most + MOST_LANES, 0);
             }
         }
@@ -94,13 +92,14 @@ impl Work {
     pub fn each(
         &self,
         ids: &mut [u32],
+        firsts: &[u32],
         counts: &mut [u32],
         unk_id: u32,
         split: impl Fn(Range<usize>, &mut [u32]) -> Option<usize>,
     ) {
-        let words = self.starts.iter().zip(&self.ends).zip(&self.numbers).zip(&self.targets);
-        for (((&start, &end), &number), &target) in words.take(self.count) {
-            let out = &mut ids[target as usize..];
+        let words = self.starts.iter().zip(&self.ends).zip(&self.numbers);
+        for ((&start, &end), &number) in words.take(self.count) {
+            let out = &mut ids[firsts[number as usize] as usize..];
             counts[number as usize] = match split(start as usize..end as usize, out) {
                 Some(count) => count as u32,
                 None => {
@@ -113,11 +112,10 @@ impl Work {
 
     /// Add a word.
     #[inline(always)]
-    pub fn push(&mut self, start: usize, end: usize, number: u32, target: usize) {
+    pub fn push(&mut self, start: usize, end: usize, number: u32) {
         self.starts[self.count] = start as u32;
         self.ends[self.count] = end as u32;
         self.numbers[self.count] = number;
-        self.targets[self.count] = target as u32;
         self.count += 1;
     }
 }
@@ -127,7 +125,7 @@ impl Pieces {
     #[inline(always)]
     pub fn run<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, lookup: &Lookup) {
         let limit = tables.parameters.max_input_chars_per_word as usize;
-        self.prepare(tables, chunk, lookup, limit, 0);
+        self.decide(simd, tables, chunk, lookup, limit, 0);
         if tables.transitions.is_empty() {
             simd.walk(&Machine::new(tables, &chunk.bytes), self);
         } else {
@@ -140,7 +138,7 @@ impl Pieces {
     /// [`UNKNOWN_CHARACTER`](crate::failure::UNKNOWN_CHARACTER), and no word is too long.
     #[inline(always)]
     pub fn run_by_characters<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, lookup: &Lookup) {
-        self.prepare(tables, chunk, lookup, usize::MAX, FROM_ROOT | WHOLE);
+        self.decide(simd, tables, chunk, lookup, usize::MAX, FROM_ROOT | WHOLE);
         self.places.resize(self.ids.len(), 0);
         let machine = Machine::new(tables, &chunk.bytes);
         // Lanes that are mostly empty cost as much as full ones.
@@ -152,11 +150,12 @@ impl Pieces {
         self.repeats.resolve(&mut self.firsts, &mut self.counts);
     }
 
-    /// Decide the words that need no walk; split the Hangul syllables of the others, behind the text of the chunk. A word
-    /// of more than `limit` characters is unknown. The numbers of the others get `flags`.
+    /// Decide which of the missed words are walked. A word of more than `limit` characters is unknown. The numbers of those
+    /// that are walked get `flags`.
     #[inline(always)]
-    fn prepare(
+    fn decide<S: Simd>(
         &mut self,
+        simd: S,
         tables: &Tables<'_>,
         chunk: &mut Chunk,
         Lookup { ids: values, missed, .. }: &Lookup,
@@ -165,47 +164,12 @@ impl Pieces {
     ) {
         let count = missed.iter().map(|bits| bits.count_ones() as usize).sum();
         self.make_room(chunk.len + count, count);
-        let hangul = tables.parameters.split_hangul != 0;
-        let mut free = chunk.len + SLACK;
-        let mut number = 0;
-        for (group, &bits) in missed.iter().enumerate() {
-            let mut bits = bits;
-            while bits != 0 {
-                let miss = 64 * group + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let (start, end) = (chunk.starts[miss] as usize, chunk.ends[miss] as usize);
-                let first = start + number;
-                self.words[number] = miss as u32;
-                self.firsts[number] = first as u32;
-                self.counts[number] = 1;
-                if let Some((pieces, count)) = several::pieces(values[miss], tables.pieces) {
-                    // What goes beyond the stretch of the word is written over: those of the next words come later.
-                    self.ids[first..first + COPIED].copy_from_slice(pieces);
-                    self.counts[number] = count;
-                    number += 1;
-                    continue;
-                }
-                let word = &chunk.bytes[start..end];
-                // A character has a byte at least, also a jamo of a syllable: only long words need counting.
-                if word.len() > limit && word[0] != TOKEN_MARK && characters(word, hangul) > limit {
-                    self.ids[first] = tables.parameters.unk_id;
-                } else if word.len() > LONGER_THAN && self.repeats.find(&chunk.bytes, start..end, number) {
-                    // The earlier one is walked.
-                } else if is_ascii(&chunk.bytes, start, end) {
-                    self.ascii.push(start, end, number as u32 | flags, first);
-                } else if let [TOKEN_MARK, id @ ..] = word {
-                    self.ids[first] = u32::from_le_bytes(id.try_into().unwrap_or_default());
-                } else if hangul && word.iter().any(|byte| (0xEA..=0xED).contains(byte)) {
-                    let end = chunk.split_syllables(start..end, free);
-                    self.other.push(free, end, number as u32 | flags, first);
-                    free = end;
-                } else {
-                    self.other.push(start, end, number as u32 | flags, first);
-                }
-                number += 1;
-            }
-        }
-        chunk.ensure(free + SLACK);
+        self.words.resize(count + GROUP, 0);
+        list(simd, missed, &mut self.words);
+        self.words.truncate(count);
+        let mut missed = Missed::new(tables, chunk, values, limit, flags);
+        simd.decide(&mut missed, self);
+        missed.finish();
     }
 
     /// Make room for so many pieces of so many words.
@@ -230,30 +194,4 @@ impl Pieces {
         }
         self.ids[self.room..end].copy_from_slice(ids);
     }
-}
-
-/// Whether a stretch of a buffer is ASCII; there are 16 readable bytes behind it.
-#[inline(always)]
-fn is_ascii(bytes: &[u8], start: usize, end: usize) -> bool {
-    let sixteen: &[u8; 16] = bytes[start..start + 16].first_chunk().expect("the range has this length");
-    let (bits, length) = (u128::from_le_bytes(*sixteen), end - start);
-    let beyond = 8 * 16usize.saturating_sub(length) as u32;
-    let head = bits.checked_shl(beyond).unwrap_or(0) & (u128::MAX / 0xFF * 0x80);
-    head == 0 && (length <= 16 || bytes[start + 16..end].is_ascii())
-}
-
-/// Number of characters, a Hangul syllable being two or three where it is split.
-fn characters(word: &[u8], hangul: bool) -> usize {
-    if !hangul {
-        // In parts whose counts fit a byte, which the compiler adds up many at a time.
-        let starts = |part: &[u8]| part.iter().map(|&byte| u8::from(byte & 0xC0 != 0x80)).sum::<u8>();
-        return word.chunks(255).map(|part| usize::from(starts(part))).sum();
-    }
-    let (mut at, mut count) = (0, 0);
-    while at < word.len() {
-        let (c, length) = utf8::decode(word, at);
-        at += length;
-        count += if utf8::is_hangul_syllable(c) { utf8::hangul_jamo(c).1 } else { 1 };
-    }
-    count
 }

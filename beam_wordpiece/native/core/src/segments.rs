@@ -163,9 +163,9 @@ impl Segments {
         pieces.places.resize(pieces.ids.len(), 0);
         let mut target = 0;
         for (number, &Segment { start, end, flags }) in self.all.iter().enumerate() {
-            pieces.firsts[number] = target as u32;
+            (pieces.firsts[number], pieces.counts[number]) = (target as u32, 0);
             let work = if chunk.bytes[start..end].is_ascii() { &mut pieces.ascii } else { &mut pieces.other };
-            work.push(start, end, number as u32 | flags, target);
+            work.push(start, end, number as u32 | flags);
             target += end - start + 1;
         }
     }

@@ -12,13 +12,14 @@ use std::ops::Range;
 impl Pieces {
     /// Walk all words one after the other, by their characters.
     pub fn walk_each_by_characters(&mut self, machine: &Machine<'_>) {
-        let Pieces { ids, places, counts, ascii, other, .. } = self;
+        let Pieces { ids, places, firsts, counts, ascii, other, .. } = self;
         let (bytes, codes) = (machine.bytes, machine.tables.codes);
         for work in [ascii, other] {
-            let words = work.starts.iter().zip(&work.ends).zip(work.numbers.iter().zip(&work.targets));
-            for ((&start, &end), (&number, &target)) in words.take(work.count) {
+            let words = work.starts.iter().zip(&work.ends).zip(&work.numbers);
+            for ((&start, &end), &number) in words.take(work.count) {
                 debug_assert_eq!(number & !NUMBER, FROM_ROOT | WHOLE, "segments are for lanes");
-                let (ids, places) = (&mut ids[target as usize..], &mut places[target as usize..]);
+                let first = firsts[(number & NUMBER) as usize] as usize;
+                let (ids, places) = (&mut ids[first..], &mut places[first..]);
                 let decode = |at: usize| code(&codes, bytes, at);
                 let count = machine.match_characters(start as usize..end as usize, decode, ids, places);
                 counts[(number & NUMBER) as usize] = count as u32;
@@ -28,19 +29,19 @@ impl Pieces {
 
     /// Walk all words one after the other.
     pub fn walk_each(&mut self, machine: &Machine<'_>) {
-        let Pieces { ids, counts, ascii, other, .. } = self;
+        let Pieces { ids, firsts, counts, ascii, other, .. } = self;
         let (bytes, codes) = (machine.bytes, machine.tables.codes);
         let decode = |at: usize| ascii_code(&codes, bytes, at);
-        ascii.each(ids, counts, machine.unk_id, |word, out| machine.match_loop(word, decode, out));
-        walk_each(machine, other, ids, counts);
+        ascii.each(ids, firsts, counts, machine.unk_id, |word, out| machine.match_loop(word, decode, out));
+        walk_each(machine, other, ids, firsts, counts);
     }
 }
 
 /// Walk words one after the other.
-pub fn walk_each(machine: &Machine<'_>, work: &Work, ids: &mut [u32], counts: &mut [u32]) {
+pub fn walk_each(machine: &Machine<'_>, work: &Work, ids: &mut [u32], firsts: &[u32], counts: &mut [u32]) {
     let (bytes, codes) = (machine.bytes, machine.tables.codes);
     let decode = |at: usize| code(&codes, bytes, at);
-    work.each(ids, counts, machine.unk_id, |word, out| machine.match_loop(word, decode, out));
+    work.each(ids, firsts, counts, machine.unk_id, |word, out| machine.match_loop(word, decode, out));
 }
 
 /// The code of an ASCII character at a place of a chunk, and its length.

@@ -7,7 +7,7 @@
 
 use crate::double_array::Packed;
 use crate::failure::UNKNOWN_CHARACTER;
-use crate::pieces::{FROM_ROOT, NUMBER, Pieces, WHOLE, Work};
+use crate::pieces::{FROM_ROOT, Pieces, WHOLE, Work};
 use crate::simd::lanes::{Lanes, MOST_LANES, Places};
 use crate::trie::NONE;
 use crate::walk::{Machine, walk_each};
@@ -16,12 +16,14 @@ use crate::walk_readers::{Ascii, Reader, Utf8};
 
 /// Groups that take turns.
 const GROUPS: usize = 4;
+/// Words of more bytes, times the number of lanes, are long: a step in which one ends is rare.
+const LONG_WORDS: usize = 3;
 /// Steps from one look at the text to the next.
 pub const STEPS: usize = 4;
 
 const _: () = assert!(GROUPS * STEPS * MOST_LANES < SIZE, "all groups together fit into half of the log");
 
-/// Words on their way through the automaton.
+/// Words on their way through the automaton. A lane without a word has an empty one, which is over in every step.
 struct Group<L: Lanes> {
     /// Lanes with a word.
     active: u32,
@@ -29,17 +31,20 @@ struct Group<L: Lanes> {
     base: L::Vector,
     failure: L::Vector,
     pops: L::Vector,
+    /// That node has no failure link: its failure and pops are not used.
+    unlinked: L::Mask,
+    /// Its failure link is `r#`.
+    to_root: L::Mask,
     /// The next step only loads the node of the failure link.
     follow: L::Mask,
-    /// Of words by their characters: those that end where they do, see [`WHOLE`].
-    whole: L::Mask,
+    /// Of words by their characters: those that go on behind their end, see [`WHOLE`].
+    partial: L::Mask,
     /// The text that comes next, see [`Reader`].
     text: L::Vector,
     /// Where that is.
     at: L::Vector,
     end: L::Vector,
-    /// Where the next piece goes.
-    target: L::Vector,
+    /// Which of the missed words it is, with its flags.
     number: L::Vector,
     /// Where the units of the next step are, in bytes.
     places: Places,
@@ -60,12 +65,13 @@ pub struct Walk<'a, L: Lanes> {
     starts: &'a [u32],
     ends: &'a [u32],
     numbers: &'a [u32],
-    targets: &'a [u32],
     texts: &'a [u32],
     /// The next of these words, and their number.
     next: usize,
     count: usize,
     log: &'a mut Log,
+    /// Words are short: in most steps one or another ends.
+    always_refill: bool,
 }
 
 /// Walk all words of `pieces`. Where `CHARACTERS` holds, an unknown character is unknown by itself, and where tokens end
@@ -86,7 +92,7 @@ fn walk_words<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
     let mut work = std::mem::take(which(pieces));
     // A group that is mostly empty costs as much as a full one.
     if work.count < if CHARACTERS { 1 } else { L::COUNT / 2 } {
-        walk_each(machine, &work, &mut pieces.ids, &mut pieces.counts);
+        walk_each(machine, &work, &mut pieces.ids, &pieces.firsts, &mut pieces.counts);
     } else {
         work.pad(L::COUNT);
         walk_in_groups::<L, R, CHARACTERS>(lanes, machine, pieces, &mut work);
@@ -102,7 +108,7 @@ fn walk_in_groups<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
     work: &mut Work,
 ) {
     let Pieces { ids, places, firsts, counts, log, .. } = pieces;
-    let Work { starts, ends, numbers, targets, texts, count } = work;
+    let Work { starts, ends, numbers, texts, count } = work;
     let length = *count + L::COUNT;
     let mut walk = Walk {
         lanes,
@@ -113,15 +119,17 @@ fn walk_in_groups<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
         starts: &starts[..length],
         ends: &ends[..length],
         numbers: &numbers[..length],
-        targets: &targets[..length],
         texts: &[],
         next: 0,
         count: *count,
         log,
+        always_refill: true,
     };
     for i in (0..*count).step_by(L::COUNT) {
         lanes.store(R::load(&walk, lanes.load(&starts[i..])), &mut texts[i..]);
     }
+    let bytes: usize = starts.iter().zip(&*ends).take(*count).map(|(start, end)| (end - start) as usize).sum();
+    walk.always_refill = bytes < LONG_WORDS * L::COUNT * *count;
     walk.texts = &texts[..length];
     // Variables of their own, and not an array, so that the compiler keeps them in registers as far as there are some.
     let mut one = Group::filled::<R, CHARACTERS>(&mut walk);
@@ -147,22 +155,23 @@ impl<L: Lanes> Group<L> {
     #[inline(always)]
     fn filled<R: Reader<L>, const CHARACTERS: bool>(walk: &mut Walk<'_, L>) -> Group<L> {
         let lanes = walk.lanes;
-        let zero = lanes.splat(0);
+        let (zero, none) = (lanes.splat(0), lanes.but_not(lanes.all(), lanes.all()));
         let mut group = Group {
             active: 0,
-            base: lanes.splat(walk.machine.root_base),
-            failure: lanes.splat(NONE),
+            base: zero,
+            failure: zero,
             pops: zero,
-            follow: lanes.mask(0),
-            whole: lanes.mask(0),
+            unlinked: lanes.all(),
+            to_root: none,
+            follow: none,
+            partial: none,
             text: zero,
             at: zero,
             end: zero,
-            target: zero,
             number: zero,
             places: Places([0; MOST_LANES]),
         };
-        group.refill::<CHARACTERS>(walk, u32::MAX >> (32 - L::COUNT));
+        group.refill::<CHARACTERS>(walk, lanes.all());
         group.ask::<R>(walk);
         group
     }
@@ -192,103 +201,106 @@ impl<L: Lanes> Group<L> {
         lanes.prefetch(walk.units, &self.places.0);
     }
 
-    /// Put words that wait into these lanes; those that get none become idle.
+    /// Put words that wait into these lanes, and empty ones when there are no more.
     #[inline(always)]
-    fn refill<const CHARACTERS: bool>(&mut self, walk: &mut Walk<'_, L>, free: u32) {
+    fn refill<const CHARACTERS: bool>(&mut self, walk: &mut Walk<'_, L>, free: L::Mask) {
         let (lanes, next) = (walk.lanes, walk.next);
-        let waiting = walk.count - next;
-        let filled = if free.count_ones() as usize <= waiting { free } else { lowest_bits(free, waiting) };
-        self.at = lanes.expand(self.at, filled, &walk.starts[next..]);
-        self.end = lanes.expand(self.end, filled, &walk.ends[next..]);
-        self.number = lanes.expand(self.number, filled, &walk.numbers[next..]);
-        self.target = lanes.expand(self.target, filled, &walk.targets[next..]);
-        self.text = lanes.expand(self.text, filled, &walk.texts[next..]);
-        let mask = lanes.mask(free);
+        let bits = lanes.bits(free);
+        self.at = lanes.expand(self.at, free, &walk.starts[next..]);
+        self.end = lanes.expand(self.end, free, &walk.ends[next..]);
+        self.number = lanes.expand(self.number, free, &walk.numbers[next..]);
+        self.text = lanes.expand(self.text, free, &walk.texts[next..]);
         let mut root_base = lanes.splat(walk.machine.root_base);
         if CHARACTERS {
-            let has = |flag: u32| lanes.not_zero(lanes.and(self.number, lanes.splat(flag)));
-            root_base = lanes.select(has(FROM_ROOT), lanes.splat(walk.machine.suffix_base), root_base);
-            self.whole = has(WHOLE);
+            let from_root = lanes.not_zero(lanes.and(self.number, lanes.splat(FROM_ROOT)));
+            root_base = lanes.select(from_root, lanes.splat(walk.machine.suffix_base), root_base);
+            self.partial = lanes.equal(lanes.and(self.number, lanes.splat(WHOLE)), lanes.splat(0));
         }
-        self.base = lanes.select(mask, self.base, root_base);
-        self.failure = lanes.select(mask, self.failure, lanes.splat(NONE));
-        self.pops = lanes.select(mask, self.pops, lanes.splat(0));
+        self.base = lanes.select(free, self.base, root_base);
+        let waiting = walk.count - next;
+        let filled = if bits.count_ones() as usize <= waiting { bits } else { lowest_bits(bits, waiting) };
         walk.next += filled.count_ones() as usize;
-        self.active = self.active & !free | filled;
+        self.active = self.active & !bits | filled;
     }
 
     /// One step of every word.
     #[inline(always)]
     fn step<R: Reader<L>, const CHARACTERS: bool>(&mut self, walk: &mut Walk<'_, L>) {
-        let (lanes, machine) = (walk.lanes, walk.machine);
-        let active = lanes.mask(self.active);
+        let [stays, inside] = self.arrive::<R, CHARACTERS>(walk);
+        self.fail::<CHARACTERS>(walk, stays, inside);
+    }
+
+    /// Go to the nodes that were asked for, where these are the right ones: those words stay there that do not fail at
+    /// once, and inside are those that have more text.
+    ///
+    /// What is asked of a node is asked while it is not known yet whether it is the right one, so that a step waits for
+    /// few things one after the other.
+    #[inline(always)]
+    fn arrive<R: Reader<L>, const CHARACTERS: bool>(&mut self, walk: &Walk<'_, L>) -> [L::Mask; 2] {
+        let lanes = walk.lanes;
         // SAFETY: a unit has 16 bytes, and `ask` took no number greater than that of the last one.
-        let [check, base, failure, pops] = unsafe { lanes.gather_16(walk.units, &self.places.0) };
+        let unit = unsafe { lanes.gather_16(walk.units, &self.places.0) };
+        let [check, base, failure, pops] = lanes.parts(&unit);
         let [after, text] = R::next(walk, self.at, self.text);
-        let taken = lanes.but_not(lanes.both(active, lanes.equal(check, self.base)), self.follow);
+        let inside = lanes.greater(self.end, self.at);
+        let taken = lanes.both(lanes.but_not(inside, self.follow), lanes.equal(check, self.base));
         let arrived = lanes.either(taken, self.follow);
         let mut read = taken;
-        if CHARACTERS {
-            // At a root without such an edge: the character is popped, and matching goes on behind it.
-            let stuck = lanes.both(lanes.but_not(active, arrived), lanes.equal(self.failure, lanes.splat(NONE)));
-            self.failure = lanes.select(stuck, self.failure, lanes.splat(machine.suffix_root));
-            self.pops = lanes.select(stuck, self.pops, lanes.splat(Packed::one(UNKNOWN_CHARACTER).0));
-            read = lanes.either(taken, stuck);
-        }
-        self.at = lanes.select(read, self.at, after);
-        self.text = lanes.select(read, self.text, text);
+        let unlinked = lanes.pick(arrived, self.unlinked, lanes.equal(failure, lanes.splat(NONE)));
+        let to_root = lanes.pick(arrived, self.to_root, lanes.equal(failure, lanes.splat(walk.machine.suffix_root)));
         self.base = lanes.select(arrived, self.base, base);
         self.failure = lanes.select(arrived, self.failure, failure);
         self.pops = lanes.select(arrived, self.pops, pops);
-        let ended = lanes.but_not(active, lanes.greater(self.end, self.at));
-        // A node without children fails whatever comes next.
-        let childless = lanes.both(active, lanes.equal(self.base, lanes.splat(0)));
-        // At the end of a part nothing is known of what comes next.
-        let ends = if CHARACTERS { lanes.both(ended, self.whole) } else { ended };
-        let fails = lanes.either(lanes.but_not(active, arrived), lanes.either(childless, ends));
-        let dead = lanes.both(fails, lanes.equal(self.failure, lanes.splat(NONE)));
-        let to_root = lanes.both(fails, lanes.equal(self.failure, lanes.splat(machine.suffix_root)));
-        let places = if CHARACTERS { lanes.select(to_root, lanes.splat(0), self.at) } else { self.at };
-        self.pop::<CHARACTERS>(walk, places, lanes.bits(lanes.but_not(fails, dead)));
-        self.follow = lanes.but_not(lanes.but_not(fails, dead), to_root);
-        // The suffix root is known: it is not loaded.
-        self.base = lanes.select(to_root, self.base, lanes.splat(machine.suffix_base));
-        self.failure = lanes.select(to_root, self.failure, lanes.splat(NONE));
-        self.pops = lanes.select(to_root, self.pops, lanes.splat(0));
-        let mut done = lanes.either(dead, lanes.both(to_root, ended));
         if CHARACTERS {
-            done = lanes.either(done, lanes.but_not(ended, self.whole));
+            // At a root without such an edge: the character is popped, and matching goes on behind it.
+            let stuck = lanes.both(inside, lanes.but_not(self.unlinked, arrived));
+            self.pops = lanes.select(stuck, self.pops, lanes.splat(Packed::one(UNKNOWN_CHARACTER).0));
+            self.unlinked = lanes.but_not(unlinked, stuck);
+            self.to_root = lanes.either(to_root, stuck);
+            read = lanes.either(taken, stuck);
+        } else {
+            (self.unlinked, self.to_root) = (unlinked, to_root);
         }
-        let done = lanes.bits(done);
-        if done != 0 {
-            // By characters no word is unknown as a whole.
-            let end = if CHARACTERS { self.target } else { lanes.select(dead, self.target, lanes.splat(NONE)) };
-            let number = if CHARACTERS { lanes.and(self.number, lanes.splat(NUMBER)) } else { self.number };
-            walk.log.push_ended(lanes, number, end, done);
-            self.refill::<CHARACTERS>(walk, done);
-        }
+        self.at = lanes.select(read, self.at, after);
+        self.text = lanes.select(read, self.text, text);
+        let inside = lanes.pick(read, inside, lanes.greater(self.end, after));
+        // At the end of a part nothing is known of what comes next.
+        let goes_on = if CHARACTERS { lanes.either(inside, self.partial) } else { inside };
+        // A node without children fails whatever comes next.
+        let stays = lanes.both(goes_on, lanes.both(arrived, lanes.not_zero(base)));
+        [stays, inside]
     }
 
-    /// Put the failure pops of these lanes into the log, and where the last token of each ends, if that is known.
+    /// Failure transitions of the words that do not stay at their nodes; those that are over make room.
     #[inline(always)]
-    fn pop<const CHARACTERS: bool>(&mut self, walk: &mut Walk<'_, L>, places: L::Vector, which: u32) {
+    fn fail<const CHARACTERS: bool>(&mut self, walk: &mut Walk<'_, L>, stays: L::Mask, inside: L::Mask) {
         let lanes = walk.lanes;
+        let dead = lanes.but_not(self.unlinked, stays);
+        let to_root = lanes.but_not(self.to_root, stays);
+        let popped = lanes.bits(lanes.but_not(lanes.but_not(lanes.all(), self.unlinked), stays)) & self.active;
         if CHARACTERS {
-            walk.log.push_places(lanes, places, which);
+            // Where the last token ends is known where nothing of the text is left.
+            walk.log.push_places(lanes, lanes.select(to_root, lanes.splat(0), self.at), popped);
         }
-        walk.log.push_pops(lanes, self.pops, self.target, which);
-        let mask = lanes.mask(which);
-        let count = lanes.shr::<28>(self.pops);
-        let long = lanes.both(mask, lanes.equal(count, lanes.splat(Packed::LONG)));
-        self.target = lanes.select(mask, self.target, lanes.add(self.target, count));
-        if lanes.bits(long) != 0 {
-            let (mut targets, mut pops) = ([0; MOST_LANES], [0; MOST_LANES]);
-            lanes.store(self.target, &mut targets);
-            lanes.store(self.pops, &mut pops);
-            for i in (0..L::COUNT).filter(|i| lanes.bits(long) >> i & 1 != 0) {
-                targets[i] += Packed(pops[i]).length(walk.machine.tables.pops) as u32 - Packed::LONG;
-            }
-            self.target = lanes.load(&targets);
+        walk.log.push_pops(lanes, self.pops, self.number, popped);
+        // The suffix root is known: it is not loaded.
+        self.base = lanes.select(to_root, self.base, lanes.splat(walk.machine.suffix_base));
+        self.follow = lanes.but_not(lanes.all(), lanes.either(self.unlinked, lanes.either(to_root, stays)));
+        self.unlinked = lanes.either(self.unlinked, to_root);
+        self.to_root = lanes.both(self.to_root, stays);
+        let mut done = lanes.either(dead, lanes.but_not(to_root, inside));
+        if CHARACTERS {
+            let over = lanes.but_not(self.partial, inside);
+            done = lanes.either(done, over);
+            self.unlinked = lanes.either(self.unlinked, over);
+            self.follow = lanes.but_not(self.follow, over);
+            self.to_root = lanes.but_not(self.to_root, over);
+        } else {
+            walk.log.push_unknown(lanes, self.number, lanes.bits(dead) & self.active);
+        }
+        // Whether there are some can be predicted only where words are long.
+        if walk.always_refill || lanes.bits(done) != 0 {
+            self.refill::<CHARACTERS>(walk, done);
         }
     }
 }
@@ -296,6 +308,9 @@ impl<L: Lanes> Group<L> {
 /// The lowest `count` of the bits that are set.
 #[cold]
 fn lowest_bits(mut bits: u32, count: usize) -> u32 {
+    if count == 0 {
+        return 0;
+    }
     while bits.count_ones() as usize > count {
         bits &= !(1 << bits.ilog2());
     }

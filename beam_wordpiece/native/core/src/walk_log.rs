@@ -1,8 +1,8 @@
 //! What lanes have found and not written yet: it is written where it belongs when there is enough of it.
 
 use crate::double_array::Packed;
+use crate::pieces::NUMBER;
 use crate::simd::lanes::{Lanes, MOST_LANES};
-use crate::trie::NONE;
 use crate::walk::{Machine, pop};
 
 /// Failure pops that are not written yet, and words that are at their end.
@@ -12,8 +12,9 @@ pub struct Log {
     pops: Entries,
     /// Of words by their characters: where the last token of each of these ends, 0 where that is not known.
     places: [u32; SIZE + MOST_LANES],
-    /// Words at their end, and where the pieces of each end: NONE for a word that cannot be split.
-    ended: Entries,
+    /// Words that cannot be split.
+    unknown: [u32; SIZE + MOST_LANES],
+    unknown_length: usize,
 }
 
 /// Pairs of numbers.
@@ -58,16 +59,18 @@ impl Log {
         lanes.compress(places, bits, &mut self.places[at..at + MOST_LANES]);
     }
 
-    /// Add words at their end, in the lanes that the bits name.
+    /// Add words that cannot be split, in the lanes that the bits name.
     #[inline(always)]
-    pub fn push_ended<L: Lanes>(&mut self, lanes: L, numbers: L::Vector, ends: L::Vector, bits: u32) {
-        self.ended.push(lanes, [numbers, ends], bits);
+    pub fn push_unknown<L: Lanes>(&mut self, lanes: L, numbers: L::Vector, bits: u32) {
+        let at = self.unknown_length % SIZE;
+        lanes.compress(numbers, bits, &mut self.unknown[at..at + MOST_LANES]);
+        self.unknown_length += bits.count_ones() as usize;
     }
 
     /// Whether so many more entries may be too many.
     #[inline(always)]
     pub fn may_overflow_with(&self, entries: usize) -> bool {
-        self.pops.length.max(self.ended.length) + entries >= SIZE
+        self.pops.length.max(self.unknown_length) + entries >= SIZE
     }
 
     /// Write the pops and the counts, and of words by their characters where tokens end.
@@ -79,27 +82,29 @@ impl Log {
         firsts: &[u32],
         counts: &mut [u32],
     ) {
-        for ((pops, target), &place) in self.pops.take().zip(&self.places) {
-            let (packed, target) = (Packed(pops), target as usize);
+        for ((pops, number), &place) in self.pops.take().zip(&self.places) {
+            let (packed, number) = (Packed(pops), (number & NUMBER) as usize);
+            let count = &mut counts[number];
+            let target = (firsts[number] + *count) as usize;
             if packed.count() == 1 {
                 ids[target] = packed.value();
                 if CHARACTERS {
                     places[target] = place;
                 }
+                *count += 1;
             } else {
-                let count = pop(packed, machine.tables.pops, &mut ids[target..]);
+                let popped = pop(packed, machine.tables.pops, &mut ids[target..]);
                 if CHARACTERS {
-                    put_places(&mut places[target..target + count], place);
+                    put_places(&mut places[target..target + popped], place);
                 }
+                *count += popped as u32;
             }
         }
-        for (number, end) in self.ended.take() {
-            let first = firsts[number as usize];
-            if end == NONE {
-                ids[first as usize] = machine.unk_id;
-            } else {
-                counts[number as usize] = end - first;
-            }
+        let unknown = std::mem::take(&mut self.unknown_length).min(SIZE);
+        for &number in &self.unknown[..unknown] {
+            let number = number as usize;
+            ids[firsts[number] as usize] = machine.unk_id;
+            counts[number] = 1;
         }
     }
 }
@@ -115,6 +120,6 @@ pub fn put_places(places: &mut [u32], last: u32) {
 impl Default for Log {
     fn default() -> Log {
         let none = || Entries { first: [0; SIZE + MOST_LANES], second: [0; SIZE + MOST_LANES], length: 0 };
-        Log { pops: none(), places: [0; SIZE + MOST_LANES], ended: none() }
+        Log { pops: none(), places: [0; SIZE + MOST_LANES], unknown: [0; SIZE + MOST_LANES], unknown_length: 0 }
     }
 }

@@ -5,7 +5,7 @@
 //! top bits of the hash, exclusive-or a displacement that the key's bucket has (hash and displace).
 
 use crate::several::SEVERAL;
-use crate::simd::lanes::Lanes;
+use crate::simd::lanes::{Lanes, Sixteens};
 
 /// Bytes of a slot that hold the value.
 const VALUE_BYTES: usize = 3;
@@ -124,7 +124,7 @@ impl Shape {
 /// The hash of a table of slots of `H` times sixteen bytes, for a vector of keys.
 #[derive(Debug, Clone, Copy)]
 pub struct LaneHash<L: Lanes, const H: usize> {
-    summands: [[L::Vector; 4]; H],
+    summands: [[u32; 4]; H],
     bucket_mask: L::Vector,
     /// Bits of the hash that are not in the number of a slot.
     unused_bits: u32,
@@ -135,15 +135,10 @@ impl<L: Lanes, const H: usize> LaneHash<L, H> {
     /// The hash with this shape.
     #[inline(always)]
     pub fn new(lanes: L, shape: &Shape) -> LaneHash<L, H> {
-        let mut summands = [[lanes.splat(0); 4]; H];
+        let mut summands = [[0; 4]; H];
         for (half, pair) in summands.iter_mut().zip(shape.summands.chunks_exact(2)) {
             let [a, b] = [pair[0], pair[1]];
-            *half = [
-                lanes.splat(a as u32),
-                lanes.splat((a >> 32) as u32),
-                lanes.splat(b as u32),
-                lanes.splat((b >> 32) as u32),
-            ];
+            *half = [a as u32, (a >> 32) as u32, b as u32, (b >> 32) as u32];
         }
         LaneHash {
             summands,
@@ -153,15 +148,12 @@ impl<L: Lanes, const H: usize> LaneHash<L, H> {
         }
     }
 
-    /// [`Shape::hash`] of keys, each half in four parts.
+    /// [`Shape::hash`] of keys.
     #[inline(always)]
-    pub fn of(&self, lanes: L, key: &[[L::Vector; 4]; H]) -> L::Vector {
+    pub fn of(&self, lanes: L, key: &[Sixteens<L>; H]) -> L::Vector {
         let mut hash = lanes.splat(0);
-        for (key, summands) in key.iter().zip(&self.summands) {
-            let [a, b, c, d] = *summands;
-            let first = lanes.fold_multiply(lanes.add(key[0], a), lanes.add(key[1], b));
-            let second = lanes.fold_multiply(lanes.add(key[2], c), lanes.add(key[3], d));
-            hash = lanes.xor(hash, lanes.xor(first, second));
+        for (half, summands) in key.iter().zip(&self.summands) {
+            hash = lanes.xor(hash, lanes.multiply(half, summands));
         }
         hash
     }

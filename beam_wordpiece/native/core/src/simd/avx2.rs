@@ -7,6 +7,8 @@ use crate::blocks::BlockTables;
 use crate::chunk::Chunk;
 use crate::lookup::Lookup;
 use crate::lookup_lanes;
+use crate::missed::Missed;
+use crate::missed_lanes;
 use crate::pieces::Pieces;
 use crate::walk::Machine;
 use crate::walk_lanes;
@@ -125,6 +127,11 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn look_up(self, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
         lookup_lanes::look_up(self, tables, chunk, found);
+    }
+
+    #[inline(always)]
+    fn decide(self, missed: &mut Missed<'_>, pieces: &mut Pieces) {
+        missed_lanes::decide(self, missed, pieces);
     }
 
     #[inline(always)]

@@ -4,6 +4,8 @@ use super::avx2::Avx2;
 use super::lanes::{Lanes, place};
 use std::arch::x86_64::*;
 
+/// 0, 1, 2 … 15.
+pub static BYTE_NUMBERS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 /// For each set of lanes, their numbers side by side.
 pub static COMPRESS: [[u8; 8]; 256] = orders(true);
 /// For each set of lanes, how many lanes of the set come before each lane.
@@ -102,32 +104,53 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn fold_multiply(self, a: __m256i, b: __m256i) -> __m256i {
+    fn keep_bytes(self, sixteens: &mut [__m256i; 4], lengths: __m256i) {
         // SAFETY: see the impl.
         unsafe {
-            let even = _mm256_mul_epu32(a, b);
-            let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
-            let even = _mm256_xor_si256(even, _mm256_srli_epi64::<32>(even));
-            let odd = _mm256_xor_si256(odd, _mm256_slli_epi64::<32>(odd));
-            _mm256_blend_epi32::<0b1010_1010>(even, odd)
+            // The length of a lane in all sixteen bytes, compared with the number of each byte.
+            let numbers = _mm256_broadcastsi128_si256(_mm_loadu_si128(BYTE_NUMBERS.as_ptr().cast()));
+            let mut lane = _mm256_setzero_si256();
+            for sixteen in sixteens {
+                let length = _mm256_shuffle_epi8(lengths, lane);
+                *sixteen = _mm256_and_si256(*sixteen, _mm256_cmpgt_epi8(length, numbers));
+                lane = _mm256_add_epi8(lane, _mm256_set1_epi8(4));
+            }
         }
     }
 
     #[inline(always)]
-    fn keep_bytes(self, parts: &mut [__m256i; 4], lengths: __m256i) {
+    fn parts(self, &[a, b, c, d]: &[__m256i; 4]) -> [__m256i; 4] {
         // SAFETY: see the impl.
         unsafe {
-            // The length in all four bytes of a lane, compared with the number of each byte.
-            let first = _mm256_setr_epi8(
-                0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12,
-            );
-            let lengths = _mm256_shuffle_epi8(lengths, first);
-            let four = _mm256_set1_epi8(4);
-            let mut numbers = _mm256_set1_epi32(0x0302_0100);
-            for part in parts {
-                *part = _mm256_and_si256(*part, _mm256_cmpgt_epi8(lengths, numbers));
-                numbers = _mm256_add_epi8(numbers, four);
+            let (ab_low, ab_high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+            let (cd_low, cd_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+            [
+                _mm256_unpacklo_epi64(ab_low, cd_low),
+                _mm256_unpackhi_epi64(ab_low, cd_low),
+                _mm256_unpacklo_epi64(ab_high, cd_high),
+                _mm256_unpackhi_epi64(ab_high, cd_high),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn multiply(self, sixteens: &[__m256i; 4], summands: &[u32; 4]) -> __m256i {
+        // SAFETY: see the impl.
+        unsafe {
+            let summands = _mm256_broadcastsi128_si256(_mm_loadu_si128(summands.as_ptr().cast()));
+            let mut products = *sixteens;
+            for product in &mut products {
+                let sums = _mm256_add_epi32(*product, summands);
+                *product = _mm256_mul_epu32(sums, _mm256_srli_epi64::<32>(sums));
             }
+            let [a, b, c, d] = products;
+            // Both products of a lane, exclusive-or'd; then their halves.
+            let ab = _mm256_xor_si256(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+            let cd = _mm256_xor_si256(_mm256_unpacklo_epi64(c, d), _mm256_unpackhi_epi64(c, d));
+            let (ab, cd) = (_mm256_castsi256_ps(ab), _mm256_castsi256_ps(cd));
+            let low = _mm256_castps_si256(_mm256_shuffle_ps::<0b10_00_10_00>(ab, cd));
+            let high = _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(ab, cd));
+            _mm256_xor_si256(low, high)
         }
     }
 
@@ -180,6 +203,11 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn pick(self, mask: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        self.select(mask, a, b)
+    }
+
+    #[inline(always)]
     fn both(self, a: __m256i, b: __m256i) -> __m256i {
         self.and(a, b)
     }
@@ -202,12 +230,8 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn mask(self, bits: u32) -> __m256i {
-        // SAFETY: see the impl.
-        unsafe {
-            let own = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-            _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(bits as i32), own), own)
-        }
+    fn all(self) -> __m256i {
+        self.splat(u32::MAX)
     }
 
     #[inline(always)]
@@ -218,10 +242,11 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn expand(self, vector: __m256i, bits: u32, values: &[u32]) -> __m256i {
+    fn expand(self, vector: __m256i, mask: __m256i, values: &[u32]) -> __m256i {
+        let order = self.order(&EXPAND, self.bits(mask));
         // SAFETY: see the impl.
-        let spread = unsafe { _mm256_permutevar8x32_epi32(self.load(values), self.order(&EXPAND, bits)) };
-        self.select(self.mask(bits), vector, spread)
+        let spread = unsafe { _mm256_permutevar8x32_epi32(self.load(values), order) };
+        self.select(mask, vector, spread)
     }
 
     #[inline(always)]
@@ -255,19 +280,11 @@ impl Lanes for Avx2 {
         debug_assert!(places.iter().all(|&place| place as usize + 16 <= bytes.len()));
         // SAFETY: see the impl; the caller knows that sixteen bytes are there at every place.
         unsafe {
-            // Those of lanes i and i + 4 in one register; then the parts of four are brought together.
             let a = twice_16(bytes, place(places, 0), place(places, 4));
             let b = twice_16(bytes, place(places, 1), place(places, 5));
             let c = twice_16(bytes, place(places, 2), place(places, 6));
             let d = twice_16(bytes, place(places, 3), place(places, 7));
-            let (ab_low, ab_high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
-            let (cd_low, cd_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
-            [
-                _mm256_unpacklo_epi64(ab_low, cd_low),
-                _mm256_unpackhi_epi64(ab_low, cd_low),
-                _mm256_unpacklo_epi64(ab_high, cd_high),
-                _mm256_unpackhi_epi64(ab_high, cd_high),
-            ]
+            [a, b, c, d]
         }
     }
 }

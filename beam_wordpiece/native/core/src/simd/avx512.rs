@@ -7,6 +7,8 @@ use crate::blocks::{ADDED, BlockTables, DELETED, ISOLATED, SLOW, WORD};
 use crate::chunk::Chunk;
 use crate::lookup::Lookup;
 use crate::lookup_lanes;
+use crate::missed::Missed;
+use crate::missed_lanes;
 use crate::pieces::Pieces;
 use crate::walk::Machine;
 use crate::walk_lanes;
@@ -70,6 +72,11 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn look_up(self, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
         lookup_lanes::look_up(self, tables, chunk, found);
+    }
+
+    #[inline(always)]
+    fn decide(self, missed: &mut Missed<'_>, pieces: &mut Pieces) {
+        missed_lanes::decide(self, missed, pieces);
     }
 
     #[inline(always)]
@@ -227,12 +234,11 @@ impl Simd for Avx512 {
                 _mm512_storeu_si512(out.as_mut_ptr().cast(), positions);
             };
             store(first, _mm512_castsi512_si128(packed));
-            if count > 16 {
-                store(second, _mm512_extracti32x4_epi32::<1>(packed));
-                if count > 32 {
-                    store(third, _mm512_extracti32x4_epi32::<2>(packed));
-                    store(fourth, _mm512_extracti32x4_epi32::<3>(packed));
-                }
+            // Whether there are more than 16 is hardly predictable, so it is not asked.
+            store(second, _mm512_extracti32x4_epi32::<1>(packed));
+            if count > 32 {
+                store(third, _mm512_extracti32x4_epi32::<2>(packed));
+                store(fourth, _mm512_extracti32x4_epi32::<3>(packed));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Sixteen 32-bit lanes with AVX-512.
 
-use super::avx2_lanes::twice_16;
+use super::avx2_lanes::{BYTE_NUMBERS, twice_16};
 use super::avx512::Avx512;
 use super::lanes::{Lanes, place};
 use std::arch::x86_64::*;
@@ -69,30 +69,53 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn fold_multiply(self, a: __m512i, b: __m512i) -> __m512i {
+    fn keep_bytes(self, sixteens: &mut [__m512i; 4], lengths: __m512i) {
         // SAFETY: see the impl.
         unsafe {
-            let even = _mm512_mul_epu32(a, b);
-            let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
-            let even = _mm512_xor_si512(even, _mm512_srli_epi64::<32>(even));
-            let odd = _mm512_xor_si512(odd, _mm512_slli_epi64::<32>(odd));
-            _mm512_mask_mov_epi32(even, 0b1010_1010_1010_1010, odd)
+            // The length of a lane in all sixteen bytes, compared with the number of each byte.
+            let numbers = _mm512_broadcast_i32x4(_mm_loadu_si128(BYTE_NUMBERS.as_ptr().cast()));
+            let mut lane = _mm512_setzero_si512();
+            for sixteen in sixteens {
+                let length = _mm512_shuffle_epi8(lengths, lane);
+                *sixteen = _mm512_maskz_mov_epi8(_mm512_cmpgt_epi8_mask(length, numbers), *sixteen);
+                lane = _mm512_add_epi8(lane, _mm512_set1_epi8(4));
+            }
         }
     }
 
     #[inline(always)]
-    fn keep_bytes(self, parts: &mut [__m512i; 4], lengths: __m512i) {
+    fn parts(self, &[a, b, c, d]: &[__m512i; 4]) -> [__m512i; 4] {
         // SAFETY: see the impl.
         unsafe {
-            // The length in all four bytes of a lane, compared with the number of each byte.
-            let first = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12));
-            let lengths = _mm512_shuffle_epi8(lengths, first);
-            let four = _mm512_set1_epi8(4);
-            let mut numbers = _mm512_set1_epi32(0x0302_0100);
-            for part in parts {
-                *part = _mm512_maskz_mov_epi8(_mm512_cmpgt_epi8_mask(lengths, numbers), *part);
-                numbers = _mm512_add_epi8(numbers, four);
+            let (ab_low, ab_high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+            let (cd_low, cd_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+            [
+                _mm512_unpacklo_epi64(ab_low, cd_low),
+                _mm512_unpackhi_epi64(ab_low, cd_low),
+                _mm512_unpacklo_epi64(ab_high, cd_high),
+                _mm512_unpackhi_epi64(ab_high, cd_high),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn multiply(self, sixteens: &[__m512i; 4], summands: &[u32; 4]) -> __m512i {
+        // SAFETY: see the impl.
+        unsafe {
+            let summands = _mm512_broadcast_i32x4(_mm_loadu_si128(summands.as_ptr().cast()));
+            let mut products = *sixteens;
+            for product in &mut products {
+                let sums = _mm512_add_epi32(*product, summands);
+                *product = _mm512_mul_epu32(sums, _mm512_srli_epi64::<32>(sums));
             }
+            let [a, b, c, d] = products;
+            // Both products of a lane, exclusive-or'd; then their halves.
+            let ab = _mm512_xor_si512(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+            let cd = _mm512_xor_si512(_mm512_unpacklo_epi64(c, d), _mm512_unpackhi_epi64(c, d));
+            let (ab, cd) = (_mm512_castsi512_ps(ab), _mm512_castsi512_ps(cd));
+            let low = _mm512_castps_si512(_mm512_shuffle_ps::<0b10_00_10_00>(ab, cd));
+            let high = _mm512_castps_si512(_mm512_shuffle_ps::<0b11_01_11_01>(ab, cd));
+            _mm512_xor_si512(low, high)
         }
     }
 
@@ -145,6 +168,11 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    fn pick(self, mask: __mmask16, a: __mmask16, b: __mmask16) -> __mmask16 {
+        b & mask | a & !mask
+    }
+
+    #[inline(always)]
     fn both(self, a: __mmask16, b: __mmask16) -> __mmask16 {
         a & b
     }
@@ -165,8 +193,8 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn mask(self, bits: u32) -> __mmask16 {
-        bits as __mmask16
+    fn all(self) -> __mmask16 {
+        0xFFFF
     }
 
     #[inline(always)]
@@ -178,9 +206,9 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn expand(self, vector: __m512i, bits: u32, values: &[u32]) -> __m512i {
+    fn expand(self, vector: __m512i, mask: __mmask16, values: &[u32]) -> __m512i {
         // SAFETY: see the impl.
-        unsafe { _mm512_mask_expand_epi32(vector, bits as __mmask16, self.load(values)) }
+        unsafe { _mm512_mask_expand_epi32(vector, mask, self.load(values)) }
     }
 
     #[inline(always)]
@@ -209,19 +237,11 @@ impl Lanes for Avx512 {
         debug_assert!(places.iter().all(|&place| place as usize + 16 <= bytes.len()));
         // SAFETY: see the impl; the caller knows that sixteen bytes are there at every place.
         unsafe {
-            // Those of lanes i, i + 4, i + 8 and i + 12 in one register; then the parts of four are brought together.
             let a = four_times_16(bytes, [place(places, 0), place(places, 4), place(places, 8), place(places, 12)]);
             let b = four_times_16(bytes, [place(places, 1), place(places, 5), place(places, 9), place(places, 13)]);
             let c = four_times_16(bytes, [place(places, 2), place(places, 6), place(places, 10), place(places, 14)]);
             let d = four_times_16(bytes, [place(places, 3), place(places, 7), place(places, 11), place(places, 15)]);
-            let (ab_low, ab_high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-            let (cd_low, cd_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
-            [
-                _mm512_unpacklo_epi64(ab_low, cd_low),
-                _mm512_unpackhi_epi64(ab_low, cd_low),
-                _mm512_unpacklo_epi64(ab_high, cd_high),
-                _mm512_unpackhi_epi64(ab_high, cd_high),
-            ]
+            [a, b, c, d]
         }
     }
 }

@@ -30,10 +30,13 @@ pub trait Lanes: Copy {
     fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// Lane-wise minimum, unsigned.
     fn min(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Both halves of the 64-bit product of each lane, exclusive-or'd.
-    fn fold_multiply(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Sixteen bytes a lane in four parts: the first `lengths` of them, zeros behind. Lengths are below 128.
-    fn keep_bytes(self, parts: &mut [Self::Vector; 4], lengths: Self::Vector);
+    /// The first `lengths` bytes of the sixteen of each lane, zeros behind. Lengths are below 128.
+    fn keep_bytes(self, sixteens: &mut Sixteens<Self>, lengths: Self::Vector);
+    /// The sixteen bytes of each lane as four little-endian numbers.
+    fn parts(self, sixteens: &Sixteens<Self>) -> [Self::Vector; 4];
+    /// For each lane the products of the first two and of the last two of its four numbers, each with its summand: all
+    /// four halves of these 64 bits, exclusive-or'd.
+    fn multiply(self, sixteens: &Sixteens<Self>, summands: &[u32; 4]) -> Self::Vector;
     /// Shift right.
     fn shr<const BITS: i32>(self, vector: Self::Vector) -> Self::Vector;
     /// Shift all lanes right by the same count, below 32.
@@ -50,20 +53,23 @@ pub trait Lanes: Copy {
     fn greater(self, a: Self::Vector, b: Self::Vector) -> Self::Mask;
     /// Lanes of `b` where the mask holds, of `a` elsewhere.
     fn select(self, mask: Self::Mask, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Truths of `b` where the mask holds, of `a` elsewhere.
+    fn pick(self, mask: Self::Mask, a: Self::Mask, b: Self::Mask) -> Self::Mask;
     /// Both.
     fn both(self, a: Self::Mask, b: Self::Mask) -> Self::Mask;
     /// Either.
     fn either(self, a: Self::Mask, b: Self::Mask) -> Self::Mask;
     /// The first and not the second.
     fn but_not(self, a: Self::Mask, b: Self::Mask) -> Self::Mask;
+    /// True in all lanes.
+    fn all(self) -> Self::Mask;
     /// Bit `i` for lane `i`.
     fn bits(self, mask: Self::Mask) -> u32;
-    /// The mask with these bits.
-    fn mask(self, bits: u32) -> Self::Mask;
     /// The lanes that the bits name, side by side at the beginning; COUNT numbers are written.
     fn compress(self, vector: Self::Vector, bits: u32, out: &mut [u32]);
-    /// The first numbers of a slice of COUNT at least, in the lanes that the bits name; `vector` elsewhere.
-    fn expand(self, vector: Self::Vector, bits: u32, values: &[u32]) -> Self::Vector;
+    /// The first numbers of a slice of COUNT at least, one after the other in the lanes where the mask
+    /// holds; `vector` elsewhere.
+    fn expand(self, vector: Self::Vector, mask: Self::Mask, values: &[u32]) -> Self::Vector;
     /// Ask for the cache lines at these places, one for each lane.
     fn prefetch(self, bytes: &[u8], places: &[u32]);
     /// Four bytes from the place of each lane, little-endian.
@@ -71,12 +77,26 @@ pub trait Lanes: Copy {
     /// # Safety
     /// Every place is at most `bytes.len() - 4` and below 2^31.
     unsafe fn gather_4(self, bytes: &[u8], places: Self::Vector) -> Self::Vector;
-    /// Sixteen bytes from the place of each lane, as four little-endian numbers.
+    /// Sixteen bytes from the place of each lane.
     ///
     /// # Safety
     /// Every place is at most `bytes.len() - 16`.
-    unsafe fn gather_16(self, bytes: &[u8], places: &[u32]) -> [Self::Vector; 4];
+    unsafe fn gather_16(self, bytes: &[u8], places: &[u32]) -> Sixteens<Self>;
 }
+
+/// Sixteen bytes a lane, as they are loaded: those of lanes `i`, `i + 4` and so on in vector `i`.
+pub type Sixteens<L> = [<L as Lanes>::Vector; 4];
+
+/// 0, 1, 2, …
+pub static NUMBERS: [u32; MOST_LANES] = {
+    let mut numbers = [0; MOST_LANES];
+    let mut i = 0;
+    while i < MOST_LANES {
+        numbers[i] = i as u32;
+        i += 1;
+    }
+    numbers
+};
 
 /// Places in memory.
 #[derive(Debug, Clone, Copy)]

@@ -19,6 +19,7 @@ use crate::automaton::Tables;
 use crate::blocks::BlockTables;
 use crate::chunk::Chunk;
 use crate::lookup::Lookup;
+use crate::missed::Missed;
 use crate::pieces::Pieces;
 use crate::walk::Machine;
 
@@ -59,6 +60,8 @@ pub trait Simd: Copy {
     fn prefetch(self, text: &[u8], at: usize);
     /// Look up the words of a chunk.
     fn look_up(self, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup);
+    /// Decide which of the missed words are walked.
+    fn decide(self, missed: &mut Missed<'_>, pieces: &mut Pieces);
     /// Walk words through the automaton.
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces);
     /// The same where an unknown character is unknown by itself; segments of stretches too, at levels with lanes.

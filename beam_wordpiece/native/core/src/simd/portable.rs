@@ -6,6 +6,7 @@ use crate::blocks::{ADDED, BlockTables, DELETED, SLOW};
 use crate::byte_classes::ByteMasks;
 use crate::chunk::Chunk;
 use crate::lookup::Lookup;
+use crate::missed::Missed;
 use crate::normalizer::lowest;
 use crate::pieces::Pieces;
 use crate::walk::Machine;
@@ -47,6 +48,10 @@ impl Simd for Portable {
 
     fn look_up(self, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
         found.run_each(tables, chunk);
+    }
+
+    fn decide(self, missed: &mut Missed<'_>, pieces: &mut Pieces) {
+        missed.decide_each(pieces);
     }
 
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
