@@ -18,6 +18,9 @@ use crate::walk_readers::{Ascii, Reader, Utf8};
 const GROUPS: usize = 4;
 /// Words of more bytes, times the number of lanes, are long: a step in which one ends is rare.
 const LONG_WORDS: usize = 3;
+/// Words of more bytes are no words of a language, and are split into short tokens: their nodes are near the root and so
+/// in the caches.
+const FAR_WORDS: usize = 14;
 /// Steps from one look at the text to the next.
 pub const STEPS: usize = 4;
 
@@ -72,6 +75,8 @@ pub struct Walk<'a, L: Lanes> {
     log: &'a mut Log,
     /// Words are short: in most steps one or another ends.
     always_refill: bool,
+    /// Words are so short that their tokens may be long, whose nodes lie anywhere.
+    ask_ahead: bool,
 }
 
 /// Walk all words of `pieces`. Where `CHARACTERS` holds, an unknown character is unknown by itself, and where tokens end
@@ -124,12 +129,14 @@ fn walk_in_groups<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
         count: *count,
         log,
         always_refill: true,
+        ask_ahead: true,
     };
     for i in (0..*count).step_by(L::COUNT) {
         lanes.store(R::load(&walk, lanes.load(&starts[i..])), &mut texts[i..]);
     }
     let bytes: usize = starts.iter().zip(&*ends).take(*count).map(|(start, end)| (end - start) as usize).sum();
     walk.always_refill = bytes < LONG_WORDS * L::COUNT * *count;
+    walk.ask_ahead = bytes < FAR_WORDS * *count;
     walk.texts = &texts[..length];
     // Variables of their own, and not an array, so that the compiler keeps them in registers as far as there are some.
     let mut one = Group::filled::<R, CHARACTERS>(&mut walk);
@@ -198,7 +205,9 @@ impl<L: Lanes> Group<L> {
         // The minimum holds even if somebody has written to the mapped file since.
         let unit = lanes.min(lanes.select(self.follow, child, self.failure), walk.last_unit);
         lanes.store(lanes.shl::<4>(unit), &mut self.places.0);
-        lanes.prefetch(walk.units, &self.places.0);
+        if walk.ask_ahead {
+            lanes.prefetch(walk.units, &self.places.0);
+        }
     }
 
     /// Put words that wait into these lanes, and empty ones when there are no more.
