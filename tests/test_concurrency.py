@@ -113,6 +113,24 @@ def test_copies(automaton: bw.Automaton, documents: list[str]) -> None:
             other.encode_arrow(pa.array([b"\xff"], pa.binary()))
 
 
+def test_an_output_stays_while_others_come_and_go(tokenizer: bw.Tokenizer) -> None:
+    """Memory of outputs that were let go is used again, by outputs of other sizes; that of others never is."""
+    text = "They are unaffable. "
+    (ids,) = our_ids(tokenizer, [text])
+    held: dict[int, pa.Array] = {}
+    for turn in range(60):
+        # From a few bytes to 3 MB; more at one time than are kept for the next ones.
+        copies = (1, 30, 2_000, 60_000, 150_000)[turn * 7 % 5]
+        held[turn] = tokenizer.encode_arrow(pa.array([text * copies])).column("input_ids")
+        if len(held) > 20:
+            del held[min(held)], held[max(held)]
+    body = ids[1:-1] if tokenizer.add_special_tokens else ids
+    for column in held.values():
+        values = column.flatten().to_numpy()
+        inner = values[1:-1] if tokenizer.add_special_tokens else values
+        assert (inner.reshape(-1, len(body)) == body).all()
+
+
 def test_the_automaton_may_go_before_the_tokenizer(tokenizer_json: Path, tmp_path: Path) -> None:
     """The mapping lives as long as somebody uses it, also when the file is replaced or removed."""
     path = tmp_path / "small.bwp"

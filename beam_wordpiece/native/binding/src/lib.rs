@@ -270,9 +270,7 @@ impl Encoder {
         let texts = guard(|| Texts::import(&arrays))??;
         let bytes = texts.bytes();
         let encoded = run(py, || {
-            // Ordinary text has an id for every three to five bytes. What is not written takes no memory; a buffer that
-            // is too small grows, by being moved.
-            let mut out = Encoded { ids: self.pool.take(bytes / 2), ..Encoded::default() };
+            let mut out = Encoded { ids: self.pool.take(bytes), ..Encoded::default() };
             self.encode_texts(texts.iter(), &mut out).map(|()| out)
         })?;
         let out = encoded.map_err(|error| kernel_error(py, error))?;

@@ -164,7 +164,7 @@ impl Stream {
         let encoder = self.encoder.clone_ref(py);
         let encoder = encoder.get();
         let encoded = run(py, || {
-            let mut out = Encoded { ids: encoder.pool.take(texts.bytes() / 2), ..Encoded::default() };
+            let mut out = Encoded { ids: encoder.pool.take(texts.bytes()), ..Encoded::default() };
             self.parts(encoder, parts_of(&texts, ends), &mut out).map(|()| out)
         })?;
         let out = encoded.map_err(|error| stream_error(py, error, Fed::Rows))?;

@@ -2,6 +2,7 @@
 
 use crate::code_points::{Class, Output};
 use crate::normalizer::BLOCK;
+use crate::room::lengthen;
 use crate::simd::{Mask, Simd};
 use crate::utf8;
 use std::ops::Range;
@@ -68,7 +69,7 @@ impl Chunk {
     /// Make the buffer of bytes at least so long.
     pub fn ensure(&mut self, length: usize) {
         if self.bytes.len() < length {
-            self.bytes.resize(with_room(length), 0);
+            lengthen(&mut self.bytes, with_room(length));
         }
     }
 
@@ -99,8 +100,8 @@ impl Chunk {
         let size = with_room(needed);
         self.ensure(size);
         // A word has a byte at least.
-        self.starts.resize(size, 0);
-        self.ends.resize(size, 0);
+        lengthen(&mut self.starts, size);
+        lengthen(&mut self.ends, size);
     }
 
     /// Put empty words behind those that are complete.

@@ -17,7 +17,7 @@
 //! - what goes in and comes out: `rows`; what is carried from one part of a document to the next: `document`, as bytes
 //!   `state`; where in the text ids stand: `origins`, `align`, `offsets`
 //! - where the keys of a dictionary stand in a text: `keywords`, `occurrences`
-//! - levels of vector instructions: `simd`
+//! - how buffers grow: `room`; levels of vector instructions: `simd`
 
 pub mod added;
 pub mod added_records;
@@ -54,6 +54,7 @@ pub mod origins;
 pub mod pieces;
 pub mod profile;
 pub mod repeats;
+pub mod room;
 pub mod rows;
 pub mod rules;
 pub mod sample;

@@ -3,6 +3,7 @@
 use crate::automaton::Tables;
 use crate::chunk::Chunk;
 use crate::merge::MARGIN;
+use crate::room::lengthen;
 use crate::several::{NOT_FOUND, SEVERAL};
 use crate::simd::Simd;
 use crate::simd::lanes::MOST_LANES;
@@ -96,8 +97,8 @@ impl Lookup {
         chunk.pad_words(MOST_LANES);
         let room = words + MARGIN.max(GROUP);
         if self.ids.len() < room {
-            self.ids.resize(room * 2, 0);
-            self.long.resize(room * 2, 0);
+            lengthen(&mut self.ids, room * 2);
+            lengthen(&mut self.long, room * 2);
         }
         self.missed.clear();
         self.missed.resize(words.div_ceil(64), 0);

@@ -6,6 +6,7 @@ use crate::lookup::{GROUP, Lookup, list};
 use crate::merge::MARGIN;
 use crate::missed::Missed;
 use crate::repeats::Repeats;
+use crate::room::lengthen;
 use crate::several::COPIED;
 use crate::simd::Simd;
 use crate::simd::lanes::MOST_LANES;
@@ -75,7 +76,7 @@ impl Work {
         if self.starts.len() < most + MOST_LANES {
             let Work { starts, ends, numbers, texts, .. } = self;
             for field in [starts, ends, numbers, texts] {
-                field.resize(2 * most + MOST_LANES, 0);
+                lengthen(field, 2 * most + MOST_LANES);
             }
         }
     }
@@ -139,7 +140,7 @@ impl Pieces {
     #[inline(always)]
     pub fn run_by_characters<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, lookup: &Lookup) {
         self.decide(simd, tables, chunk, lookup, usize::MAX, FROM_ROOT | WHOLE);
-        self.places.resize(self.ids.len(), 0);
+        lengthen(&mut self.places, self.ids.len());
         let machine = Machine::new(tables, &chunk.bytes);
         // Lanes that are mostly empty cost as much as full ones.
         if self.ascii.count + self.other.count < S::LANES / 2 {
@@ -176,7 +177,7 @@ impl Pieces {
     pub fn make_room(&mut self, pieces: usize, count: usize) {
         self.room = pieces + SLACK;
         if self.ids.len() < self.room {
-            self.ids.resize(self.room * 2, 0);
+            lengthen(&mut self.ids, self.room * 2);
         }
         for field in [&mut self.words, &mut self.firsts, &mut self.counts] {
             field.resize(count, 0);
@@ -190,7 +191,7 @@ impl Pieces {
     pub fn append(&mut self, ids: &[u32]) {
         let end = self.room + ids.len();
         if self.ids.len() < end + SLACK {
-            self.ids.resize(end + SLACK, 0);
+            lengthen(&mut self.ids, end + SLACK);
         }
         self.ids[self.room..end].copy_from_slice(ids);
     }
