@@ -20,6 +20,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -207,7 +208,12 @@ def memory(run: Run) -> Any:
     ]
     title = "Memory held after so much text, half of it words that were never seen, and at the peak: MB"
     table(title, ["system", *columns], rows)
-    return results
+    with tempfile.TemporaryDirectory() as folder:
+        run.measure("memory.write_files", run.best, corpus="en_books", vocabulary=ENGLISH[0], folder=folder)
+        beyond = worker.run("memory.beyond_output", run.best, folder=folder, megabytes=1000.0)
+    title = "Memory that the project takes beyond its output while a GB of mapped text goes through: MB"
+    table(title, [*beyond], [[f"{megabytes:.1f}" for megabytes in beyond.values()]])
+    return {**results, "beyond output": beyond}
 
 
 AUTOMATON_COLUMNS = ("vocabulary", "tokens", "compile s", "peak MB", "file MB", "bytes a token", "open ms")

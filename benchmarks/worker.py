@@ -22,6 +22,8 @@ TASKS = (
     "short_texts.measure",
     "growth.measure",
     "memory.measure",
+    "memory.write_files",
+    "memory.beyond_output",
     "automata.measure",
     "automata.measure_million",
     "worker.level",

@@ -1,12 +1,15 @@
 """The benchmarks measure what they say: the same texts in every run, of the size that was asked for, and compared."""
 
 import shutil
+import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import beam_wordpiece as bw
-from benchmarks import layouts, short_texts, speed, streams, systems, texts
+from benchmarks import layouts, short_texts, speed, streams, systems, texts, worker
 
 
 @pytest.fixture
@@ -94,3 +97,18 @@ def test_layouts_are_measured_side_by_side(folder: Path, monkeypatch: pytest.Mon
     assert sizes["transducer"]["transitions"] > sizes["transducer"]["nodes"] == sizes["failure_links"]["nodes"]
     assert sizes["transducer"]["walked"] > sizes["failure_links"]["walked"] > 100_000
     assert min(layouts.speed(vocabulary, ["naïve cats " * 300, "中文" * 50]).values()) > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what a process holds is read from /proc")
+def test_memory_beyond_the_output_is_little_and_stays_so(folder: Path) -> None:
+    (folder / "corpora").mkdir()
+    table = pa.table({"text": ["They are unaffable, and so on. " * 30] * 50})
+    pq.write_table(table, folder / "corpora" / "own.parquet")
+    made = {"shared": str(folder), "corpus": "own", "vocabulary": "own", "folder": str(folder), "batch": 2_000_000}
+    worker.run("memory.write_files", "portable", **made)
+    held = worker.run("memory.beyond_output", "portable", folder=str(folder), megabytes=40.0)
+    assert held["opened"] < 1
+    # An output fills up its last huge page, of 2 MB. One that stayed would be as large itself, for each of 20 calls.
+    assert held["most"] < 4
+    assert held["most"] - held["first"] < 0.5
+    assert held["left"] < 2
