@@ -8,8 +8,9 @@ the vocabulary and Beam's set-up: paid once a job, not once a file. Contenders t
 counts. The pipeline's flags may be added, as in `-- --compression lz4`.
 
 `--copies N`: all of them over N copies of the corpus. That flatters those who keep words that they have seen.
-`--workers N`: also the wall time of N worker processes beside that of one, over N times as many copies. Workers import
-Beam after the process that starts them has done so: give enough copies that this is small beside the work.
+`--workers N`: also the wall time of N worker processes beside that of one, over N times as many copies, and the same of
+bare loops in N processes, which is what the machine gives. Workers import Beam after the process that starts them has
+done so: give enough copies that this is small beside the work.
 Needs the package with Beam, nanotoken, and for --datasets HuggingFace's datasets and tokenizers. The column is `text`.
 """
 
@@ -50,14 +51,21 @@ class Contender:
         return statistics.median(full - tiny for full, tiny in zip(self.cpu, self.start_up, strict=True))
 
 
-def run(command: list[str]) -> tuple[float, float]:
-    """CPU seconds and wall seconds of a process and its children. Raises CalledProcessError where it fails."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    wall, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        sys.stderr.write(done.stderr)
-        done.check_returncode()
+def run(*commands: list[str]) -> tuple[float, float]:
+    """CPU seconds and wall seconds of processes that start at once, and of their children, until all are done.
+
+    Raises CalledProcessError where one of them fails.
+    """
+    with tempfile.TemporaryFile("w+") as said:
+        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        started = [subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=said) for command in commands]
+        codes = [process.wait() for process in started]
+        wall, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+        for command, code in zip(commands, codes, strict=True):
+            if code:
+                said.seek(0)
+                sys.stderr.write(said.read())
+                raise subprocess.CalledProcessError(code, command)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
@@ -113,22 +121,38 @@ def compare(folder: Path, arguments: argparse.Namespace) -> None:
 
 
 def compare_workers(folder: Path, arguments: argparse.Namespace) -> None:
-    """Print how much sooner several worker processes are done than one."""
-    full = input_folder(folder / "several", arguments.corpus, arguments.workers * arguments.copies)
-    walls: dict[tuple[int, Path], list[float]] = {
-        (workers, inputs): [] for workers in (1, arguments.workers) for inputs in (folder / "tiny", full)
-    }
+    """Print how much sooner several worker processes are done than one. Beside it what the machine gives, at the same
+    time: bare loops that know nothing of one another, one over all files, and several over as many parts of them.
+    """
+    workers, vocabulary = arguments.workers, os.path.abspath(arguments.vocabulary)
+    tiny, part = folder / "tiny", folder / "full"
+    every = input_folder(folder / "several", arguments.corpus, workers * arguments.copies)
+
+    def pipeline(number: int, inputs: Path, output: Path) -> list[list[str]]:
+        beam = ["--direct_running_mode=multi_processing", f"--direct_num_workers={number}"]
+        return [command_of("pipeline", inputs, vocabulary, output, [*arguments.flags, *beam])]
+
+    def bare(number: int, inputs: Path, output: Path) -> list[list[str]]:
+        own = part if number > 1 and inputs == every else inputs
+        return [command_of("bare", own, vocabulary, output / str(i), []) for i in range(number)]
+
+    cases = [
+        (commands, number, inputs)
+        for commands in (pipeline, bare)
+        for number in (1, workers)
+        for inputs in (tiny, every)
+    ]
+    measured: list[list[tuple[float, float]]] = [[] for _ in cases]
     for _ in range(arguments.rounds):
-        for (workers, inputs), seconds in walls.items():
-            beam = ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
+        for (commands, number, inputs), seconds in zip(cases, measured, strict=True):
             with tempfile.TemporaryDirectory(dir=folder) as output:
-                flags = [*arguments.flags, *beam]
-                command = command_of("pipeline", inputs, os.path.abspath(arguments.vocabulary), Path(output), flags)
-                seconds.append(run(command)[1])
-    ones, one, severals, several = (statistics.median(seconds) for seconds in walls.values())
-    times = f"one worker {one:.2f} ({ones:.2f} start-up), {arguments.workers} workers {several:.2f} ({severals:.2f})"
-    ratios = f"{one / several:.2f} x, {(one - ones) / (several - severals):.2f} x without start-up"
-    print(f"wall seconds: {times}: {ratios}")
+                seconds.append(run(*commands(number, inputs, Path(output))))
+    for kind, name in enumerate(("CPU", "wall")):
+        medians = [statistics.median(one[kind] for one in seconds) for seconds in measured]
+        for who, (ones, one, severals, several) in (("pipeline", medians[:4]), ("bare loops", medians[4:])):
+            times = f"one process {one:.2f} ({ones:.2f} start-up), {workers} of them {several:.2f} ({severals:.2f})"
+            ratios = f"{one / several:.2f} x, {(one - ones) / (several - severals):.2f} x without start-up"
+            print(f"{name} seconds, {who}: {times}: {ratios}")
 
 
 def main() -> None:
