@@ -82,7 +82,7 @@ impl Lookup {
             // In a variable of its own, and not in memory, where each word would wait for the one before.
             let mut group = 0;
             for (i, ((key, slot), id)) in keys[..starts.len()].iter().zip(ids).enumerate() {
-                let value = tables.words.value_at(*slot, key).unwrap_or(NOT_FOUND);
+                let value = tables.words.value_at(*slot, key);
                 *id = value;
                 group |= u64::from(value & SEVERAL != 0) << i;
             }

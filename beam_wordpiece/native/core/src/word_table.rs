@@ -4,8 +4,9 @@
 //! fit in here is left to it. A key is the bytes of the word padded with zeros (no word contains a zero byte); slot =
 //! top bits of the hash, exclusive-or a displacement that the key's bucket has (hash and displace).
 
-use crate::several::SEVERAL;
+use crate::several::{NOT_FOUND, SEVERAL};
 use crate::simd::lanes::{Lanes, Sixteens};
+use std::hint::select_unpredictable;
 
 /// Bytes of a slot that hold the value.
 const VALUE_BYTES: usize = 3;
@@ -69,18 +70,20 @@ impl<'a, const W: usize> WordTable<'a, W> {
     /// The value of a key.
     #[inline(always)]
     pub fn get(&self, key: &[u64; W]) -> Option<u32> {
-        self.value_at(self.slot(key), key)
+        let value = self.value_at(self.slot(key), key);
+        (value != NOT_FOUND).then_some(value)
     }
 
-    /// The value of a key whose slot is known.
+    /// The value of a key whose slot is known, or NOT_FOUND. Whether it is found is no branch, as none would be
+    /// predicted.
     #[inline(always)]
-    pub fn value_at(&self, slot: usize, key: &[u64; W]) -> Option<u32> {
+    pub fn value_at(&self, slot: usize, key: &[u64; W]) -> u32 {
         let slot = &self.slots[slot];
         let difference = slot.iter().zip(key).rev().enumerate().fold(0, |all, (i, (a, b))| {
             let difference = a ^ b;
             all | if i == 0 { difference << (8 * VALUE_BYTES) } else { difference }
         });
-        (difference == 0).then(|| (slot[W - 1] >> (64 - 8 * VALUE_BYTES)) as u32)
+        select_unpredictable(difference == 0, (slot[W - 1] >> (64 - 8 * VALUE_BYTES)) as u32, NOT_FOUND)
     }
 
     /// Whether there is no word; it looks at all slots up to the first one.
