@@ -7,7 +7,7 @@ use crate::room::lengthen;
 use crate::several::{NOT_FOUND, SEVERAL};
 use crate::simd::Simd;
 use crate::simd::lanes::MOST_LANES;
-use crate::word_table::key_bytes;
+use crate::word_table::{WordTable, key_bytes};
 
 /// What the words of a chunk were found to be.
 #[derive(Debug, Default)]
@@ -59,34 +59,66 @@ pub fn list<S: Simd>(simd: S, groups: &[u64], numbers: &mut [u32]) -> usize {
     count
 }
 
+/// The words of a group: what is known of each before the next step is done for all of them, so that they need not wait
+/// for each other's loads.
+struct Group {
+    keys: [[u64; 2]; GROUP],
+    slots: [u32; GROUP],
+}
+
+impl Group {
+    /// Load the keys of words; gives those that fit the second table and not the first, as bits.
+    #[inline(always)]
+    fn load(&mut self, bytes: &[u8], starts: &[u32], ends: &[u32]) -> u64 {
+        let mut long = 0;
+        for (i, ((&start, &end), key)) in starts.iter().zip(ends).zip(&mut self.keys).enumerate() {
+            let length = end.wrapping_sub(start) as usize;
+            // A longer word gets the empty key, which is in no table.
+            let mask = KEY_MASKS[if length > key_bytes(2) { 0 } else { length }];
+            let word = load(bytes, start as usize);
+            *key = [word[0] & mask[0], word[1] & mask[1]];
+            long |= u64::from(length.wrapping_sub(key_bytes(2) + 1) < LONG_LENGTHS) << i;
+        }
+        long
+    }
+
+    /// Find the slots of the first `count` words.
+    #[inline(always)]
+    fn find_slots(&mut self, words: &WordTable<'_, 2>, count: usize) {
+        for (key, slot) in self.keys.iter().zip(&mut self.slots).take(count) {
+            *slot = words.slot(key) as u32;
+        }
+    }
+
+    /// Put the values of words into `ids`; gives those that are no ids, as bits.
+    #[inline(always)]
+    fn compare(&self, words: &WordTable<'_, 2>, ids: &mut [u32]) -> u64 {
+        let mut missed = 0;
+        for (i, ((key, &slot), id)) in self.keys.iter().zip(&self.slots).zip(ids).enumerate() {
+            *id = words.value_at(slot as usize, key);
+            missed |= u64::from(*id & SEVERAL != 0) << i;
+        }
+        missed
+    }
+}
+
 impl Lookup {
-    /// Look up every complete word of a chunk, one after the other.
+    /// Look up every complete word of a chunk, on a level without lanes.
     pub fn run_each(&mut self, tables: &Tables<'_>, chunk: &mut Chunk) {
         let words = self.begin(chunk);
-        let (mut number, mut long) = (0, 0);
-        let mut keys = [([0; 2], 0); 64];
-        let groups = chunk.starts[..words].chunks(64).zip(chunk.ends[..words].chunks(64));
-        for (((starts, ends), ids), missed) in groups.zip(self.ids.chunks_mut(64)).zip(&mut self.missed) {
-            for ((&start, &end), key) in starts.iter().zip(ends).zip(&mut keys) {
-                let length = end.wrapping_sub(start) as usize;
-                // A longer word gets the empty key, which is in no table.
-                let mask = KEY_MASKS[if length > key_bytes(2) { 0 } else { length }];
-                let word = load(&chunk.bytes, start as usize);
-                key.0 = [word[0] & mask[0], word[1] & mask[1]];
-                key.1 = tables.words.slot(&key.0);
-                // Written whether it is one or not: a branch here would often be mispredicted.
-                self.long[long] = number;
-                number += 1;
-                long += usize::from(length.wrapping_sub(key_bytes(2) + 1) < LONG_LENGTHS);
+        let (mut first, mut long) = (0, 0);
+        let mut group = Group { keys: [[0; 2]; GROUP], slots: [0; GROUP] };
+        let groups = chunk.starts[..words].chunks(GROUP).zip(chunk.ends[..words].chunks(GROUP));
+        for (((starts, ends), ids), missed) in groups.zip(self.ids[..words].chunks_mut(GROUP)).zip(&mut self.missed) {
+            let mut is_long = group.load(&chunk.bytes, starts, ends);
+            group.find_slots(&tables.words, ids.len());
+            *missed = group.compare(&tables.words, ids);
+            while is_long != 0 {
+                self.long[long] = first + is_long.trailing_zeros();
+                is_long &= is_long - 1;
+                long += 1;
             }
-            // In a variable of its own, and not in memory, where each word would wait for the one before.
-            let mut group = 0;
-            for (i, ((key, slot), id)) in keys[..starts.len()].iter().zip(ids).enumerate() {
-                let value = tables.words.value_at(*slot, key);
-                *id = value;
-                group |= u64::from(value & SEVERAL != 0) << i;
-            }
-            *missed = group;
+            first += GROUP as u32;
         }
         self.look_up_long(tables, chunk, long);
     }
