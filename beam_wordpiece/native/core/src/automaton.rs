@@ -11,6 +11,7 @@ use crate::matching::Matching;
 use crate::options::{AddedToken, MOST_CHARS_PER_WORD, Profile, Unknown};
 use crate::rules::{self, Rules};
 use crate::several;
+use crate::starts::Starts;
 use crate::tokens::TokenList;
 use crate::transducer::{Transition, count_transitions};
 use crate::unknown::byte_tokens;
@@ -85,6 +86,8 @@ pub struct Tables<'a> {
     pub parameters: &'a Parameters,
     /// The code points in the form that blocks of text are looked up in.
     pub blocks: &'a BlockTables,
+    /// Where walks begin.
+    pub starts: &'a Starts,
     /// What is found before words are.
     pub added: &'a AddedTokens,
     /// The ids of the tokens of bytes, where these stand for unknown characters; otherwise empty.
@@ -102,6 +105,7 @@ pub struct Automaton {
     layout: Layout,
     rules: Rules,
     blocks: BlockTables,
+    starts: Starts,
     added: AddedTokens,
     byte_tokens: Vec<u32>,
     has_words: bool,
@@ -144,7 +148,8 @@ impl Automaton {
         let blocks = BlockTables::new(rules.code_points(code_points), code_points, begins);
         let unknown = parameters.matching().map_or(Unknown::Word, |matching| matching.unknown);
         let byte_tokens = byte_tokens(&parts.tokens().map_err(damaged)?, unknown);
-        let mut automaton = Automaton { layout, rules, blocks, added, byte_tokens, storage, has_words: false };
+        let starts = Starts::new(parts.slice(Section::Units).map_err(damaged)?, parameters.suffix_root);
+        let mut automaton = Automaton { layout, rules, blocks, starts, added, byte_tokens, storage, has_words: false };
         let tables = automaton.tables();
         automaton.has_words = !tables.words.is_empty() || !tables.long_words.is_empty();
         Ok(automaton)
@@ -310,6 +315,7 @@ impl<'a> Parts<'a> {
             codes: self.codes()?,
             parameters,
             blocks: &automaton.blocks,
+            starts: &automaton.starts,
             added: &automaton.added,
             byte_tokens: &automaton.byte_tokens,
         })

@@ -94,6 +94,11 @@ impl Codes<'_> {
         code.min(self.mask)
     }
 
+    /// A code that is on no edge.
+    pub fn on_no_edge(&self) -> u32 {
+        NEVER.min(self.mask)
+    }
+
     /// The code of a code point above the basic plane.
     pub fn supplementary(&self, c: u32) -> u32 {
         let place = c as usize - 0x1_0000;

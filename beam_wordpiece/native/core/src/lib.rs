@@ -11,7 +11,8 @@
 //! - the file: `format`, and `automaton` with `tokens`, `added_records` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
 //!   `search`, `exact`), `lookup` (with `lookup_lanes`), `pieces` (with `missed`, `missed_lanes`, `repeats`),
-//!   `walk` (with `walk_lanes`, `walk_readers`, `walk_log`), `merge`; `flush` runs the last three for a chunk, `encoder` all of them
+//!   `walk` (with `walk_lanes`, `walk_readers`, `walk_log`, `walk_rounds`, `starts`), `merge`; `flush` runs the last three
+//!   for a chunk, `encoder` all of them
 //! - words or all of a text as stretches (`matching`): `stretch`, one character after the other; in lanes `segments`; what
 //!   becomes of unknown characters: `unknown`, `unknown_words`; what needs the end first: `whole` and `fewest`
 //! - what goes in and comes out: `rows`; what is carried from one part of a document to the next: `document`, as bytes
@@ -62,6 +63,7 @@ pub mod search;
 pub mod segments;
 pub mod several;
 pub mod simd;
+pub mod starts;
 pub mod state;
 pub mod stretch;
 pub mod tokens;
@@ -75,6 +77,7 @@ pub mod walk;
 pub mod walk_lanes;
 pub mod walk_log;
 pub mod walk_readers;
+pub mod walk_rounds;
 pub mod whole;
 pub mod wide;
 pub mod word_table;

@@ -13,6 +13,7 @@ use crate::simd::lanes::MOST_LANES;
 use crate::transducer;
 use crate::walk::Machine;
 use crate::walk_log::Log;
+use crate::walk_rounds::Rounds;
 use std::ops::Range;
 
 /// Bytes behind the text that decoding may look at, at least, and ids behind the last pieces.
@@ -43,6 +44,8 @@ pub struct Pieces {
     pub repeats: Repeats,
     /// What lanes have found and not written yet.
     pub log: Log,
+    /// What a level without lanes needs to walk words.
+    pub rounds: Rounds,
 }
 
 /// Matched by characters, a word with this bit in its number begins at `r`, others at `r#`.
@@ -98,17 +101,26 @@ impl Work {
         unk_id: u32,
         split: impl Fn(Range<usize>, &mut [u32]) -> Option<usize>,
     ) {
-        let words = self.starts.iter().zip(&self.ends).zip(&self.numbers);
-        for ((&start, &end), &number) in words.take(self.count) {
-            let out = &mut ids[firsts[number as usize] as usize..];
-            counts[number as usize] = match split(start as usize..end as usize, out) {
-                Some(count) => count as u32,
-                None => {
-                    out[0] = unk_id;
-                    1
-                }
-            };
+        (0..self.count).for_each(|word| self.one(word, ids, firsts, counts, unk_id, &split));
+    }
+
+    /// The same for one of them.
+    #[inline(always)]
+    pub fn one(
+        &self,
+        word: usize,
+        ids: &mut [u32],
+        firsts: &[u32],
+        counts: &mut [u32],
+        unk_id: u32,
+        split: impl Fn(Range<usize>, &mut [u32]) -> Option<usize>,
+    ) {
+        let out = &mut ids[firsts[self.numbers[word] as usize] as usize..];
+        let count = split(self.starts[word] as usize..self.ends[word] as usize, out);
+        if count.is_none() {
+            out[0] = unk_id;
         }
+        counts[self.numbers[word] as usize] = count.unwrap_or(1) as u32;
     }
 
     /// Add a word.

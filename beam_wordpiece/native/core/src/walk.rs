@@ -26,22 +26,19 @@ impl Pieces {
             }
         }
     }
-
-    /// Walk all words one after the other.
-    pub fn walk_each(&mut self, machine: &Machine<'_>) {
-        let Pieces { ids, firsts, counts, ascii, other, .. } = self;
-        let (bytes, codes) = (machine.bytes, machine.tables.codes);
-        let decode = |at: usize| ascii_code(&codes, bytes, at);
-        ascii.each(ids, firsts, counts, machine.unk_id, |word, out| machine.match_loop(word, decode, out));
-        walk_each(machine, other, ids, firsts, counts);
-    }
 }
 
 /// Walk words one after the other.
 pub fn walk_each(machine: &Machine<'_>, work: &Work, ids: &mut [u32], firsts: &[u32], counts: &mut [u32]) {
+    (0..work.count).for_each(|word| walk_one(machine, work, word, ids, firsts, counts));
+}
+
+/// Walk one word.
+#[inline(always)]
+pub fn walk_one(machine: &Machine<'_>, work: &Work, word: usize, ids: &mut [u32], firsts: &[u32], counts: &mut [u32]) {
     let (bytes, codes) = (machine.bytes, machine.tables.codes);
     let decode = |at: usize| code(&codes, bytes, at);
-    work.each(ids, firsts, counts, machine.unk_id, |word, out| machine.match_loop(word, decode, out));
+    work.one(word, ids, firsts, counts, machine.unk_id, |word, out| machine.match_loop(word, decode, out));
 }
 
 /// The code of an ASCII character at a place of a chunk, and its length.

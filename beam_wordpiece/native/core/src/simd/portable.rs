@@ -10,6 +10,7 @@ use crate::missed::Missed;
 use crate::normalizer::lowest;
 use crate::pieces::Pieces;
 use crate::walk::Machine;
+use crate::walk_rounds;
 
 /// Any processor.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +56,7 @@ impl Simd for Portable {
     }
 
     fn walk(self, machine: &Machine<'_>, pieces: &mut Pieces) {
-        pieces.walk_each(machine);
+        walk_rounds::walk(machine, pieces);
     }
 
     fn walk_by_characters(self, machine: &Machine<'_>, pieces: &mut Pieces) {
