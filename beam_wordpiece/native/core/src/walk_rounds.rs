@@ -7,7 +7,7 @@
 
 use crate::double_array::{Codes, Packed};
 use crate::pieces::{Pieces, Work};
-use crate::starts::{END, PAIRS, Step, ascii_place, place, step};
+use crate::starts::{END, NO_PAIR, PAIRS, Step, place, step};
 use crate::trie::NONE;
 use crate::walk::{Machine, code, pop, walk_one};
 use std::hint::select_unpredictable;
@@ -194,7 +194,7 @@ fn pair(character: Character) -> usize {
 #[inline(always)]
 fn put_ascii(codes: &Codes<'_>, bytes: &[u8], word: Range<usize>, out: &mut [Character]) -> usize {
     // What stands behind the word is written over, so it does not matter what it becomes.
-    let put = |byte: u8, next: u8| character(u32::from(byte).min(codes.mask), ascii_place(byte.into(), next.into()));
+    let put = |byte: u8, next: u8| character(u32::from(byte).min(codes.mask), place(byte.into(), next.into()));
     let text: &[u8; BLOCK + 1] = bytes[word.start..].first_chunk().expect("bytes behind every word");
     let block: &mut [Character; BLOCK] = out.first_chunk_mut().expect("room for a whole block");
     for (i, character) in block.iter_mut().enumerate() {
@@ -211,14 +211,12 @@ fn put_ascii(codes: &Codes<'_>, bytes: &[u8], word: Range<usize>, out: &mut [Cha
 /// See [`Put`], of any word.
 #[inline(always)]
 fn put_any(codes: &Codes<'_>, bytes: &[u8], word: Range<usize>, out: &mut [Character]) -> usize {
-    let (mut at, mut count, mut before) = (word.start, 0, 0);
+    let (mut at, mut count) = (word.start, 0);
     while at < word.end {
         let (code, length) = code(codes, bytes, at);
-        out[count] = character(code, place(code, 0));
-        if count > 0 {
-            out[count - 1] = character(before, place(before, code));
-        }
-        (at, count, before) = (at + length, count + 1, code);
+        // Most of its characters are in no pair.
+        out[count] = character(code, NO_PAIR);
+        (at, count) = (at + length, count + 1);
     }
     count
 }
