@@ -2,6 +2,7 @@
 
 use crate::added::AddedTokens;
 use crate::added_records::{self, AddedRecord};
+use crate::beginnings::Beginnings;
 use crate::blocks::BlockTables;
 use crate::code_points::{CODE_POINTS, CodePoints};
 use crate::double_array::{Codes, Packed, Unit};
@@ -82,6 +83,8 @@ pub struct Tables<'a> {
     pub pops: &'a [u32],
     /// Codes of code points.
     pub codes: Codes<'a>,
+    /// With which characters a token begins.
+    pub beginnings: &'a Beginnings,
     /// Numbers.
     pub parameters: &'a Parameters,
     /// The code points in the form that blocks of text are looked up in.
@@ -108,6 +111,7 @@ pub struct Automaton {
     starts: Starts,
     added: AddedTokens,
     byte_tokens: Vec<u32>,
+    beginnings: Beginnings,
     has_words: bool,
 }
 
@@ -148,8 +152,12 @@ impl Automaton {
         let blocks = BlockTables::new(rules.code_points(code_points), code_points, begins);
         let unknown = parameters.matching().map_or(Unknown::Word, |matching| matching.unknown);
         let byte_tokens = byte_tokens(&parts.tokens().map_err(damaged)?, unknown);
-        let starts = Starts::new(parts.slice(Section::Units).map_err(damaged)?, parameters.suffix_root);
-        let mut automaton = Automaton { layout, rules, blocks, starts, added, byte_tokens, storage, has_words: false };
+        let (units, transitions) = parts.trie().map_err(damaged)?;
+        let starts = Starts::new(units, parameters.suffix_root);
+        let beginnings = Beginnings::new(units, transitions, parts.codes().map_err(damaged)?, parameters);
+        let has_words = false;
+        let mut automaton =
+            Automaton { layout, rules, blocks, starts, added, byte_tokens, beginnings, storage, has_words };
         let tables = automaton.tables();
         automaton.has_words = !tables.words.is_empty() || !tables.long_words.is_empty();
         Ok(automaton)
@@ -294,6 +302,7 @@ impl<'a> Parts<'a> {
 
     fn tables(&self, automaton: &'a Automaton) -> Result<Tables<'a>, String> {
         let (parameters, code_points) = (self.parameters()?, self.code_points()?);
+        let (units, transitions) = self.trie()?;
         Ok(Tables {
             code_points: automaton.rules.code_points(code_points),
             without_rules: code_points,
@@ -309,10 +318,11 @@ impl<'a> Parts<'a> {
                 self.slice(Section::LongWordDisplacements)?,
             )?,
             pieces: self.slice(Section::WordPieces)?,
-            units: self.slice(Section::Units)?,
-            transitions: self.slice(Section::Transitions)?,
+            units,
+            transitions,
             pops: self.slice(Section::Pops)?,
             codes: self.codes()?,
+            beginnings: &automaton.beginnings,
             parameters,
             blocks: &automaton.blocks,
             starts: &automaton.starts,
@@ -327,6 +337,11 @@ impl<'a> Parts<'a> {
             return Err("the codes have an impossible number of bits".into());
         }
         Ok(Codes { index: self.slice(Section::CodeIndex)?, codes: self.slice(Section::Codes)?, mask: (1 << bits) - 1 })
+    }
+
+    /// The double array in either layout; the other one is empty.
+    fn trie(&self) -> Result<(&'a [Unit], &'a [Transition]), String> {
+        Ok((self.slice(Section::Units)?, self.slice(Section::Transitions)?))
     }
 
     fn tokens(&self) -> Result<TokenList<'a>, String> {
@@ -368,7 +383,7 @@ impl<'a> Parts<'a> {
         if !codes.codes.len().is_multiple_of(256) || codes.index.iter().any(|&block| usize::from(block) >= blocks) {
             return Err("the codes of the trie have a wrong size".into());
         }
-        let (units, transitions) = (self.slice(Section::Units)?, self.slice(Section::Transitions)?);
+        let (units, transitions) = self.trie()?;
         validate_layout(units, transitions, self.slice(Section::Pops)?, parameters)
     }
 

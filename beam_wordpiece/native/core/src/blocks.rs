@@ -3,7 +3,7 @@
 //! Code points come in pages of 64, which are those that share all bytes of UTF-8 but the last. Most pages are uniform
 //! (all letters, say) and take two bits. Of a mixed page the table has, for each last byte, the bytes of what the
 //! character becomes and its class, as long as the result is one character that is no longer than the source.
-//! Everything else is marked SLOW and goes character by character through the code point table.
+//! Everything else is marked SLOW and goes through the code point table.
 //!
 //! Derived from the code point table when an automaton is opened, so the two cannot disagree.
 
@@ -23,8 +23,6 @@ pub const DELETED: u8 = 8;
 pub const SLOW: u8 = 16;
 /// An added token, or the key of a rule, may begin with this byte.
 pub const ADDED: u8 = 32;
-/// Tabs and line breaks.
-pub const BLANKS: [u8; 3] = *b"\t\n\r";
 /// In the bytes of a page: no byte here, the result is shorter than the source.
 pub const NO_BYTE: u8 = 0xFF;
 
@@ -54,8 +52,8 @@ pub struct BlockTables {
     pub uniform_isolated: [u8; 128],
     /// 0x20 where capital ASCII letters become small ones, or 0.
     pub case_bit: u8,
-    /// Tabs and line breaks become spaces that are part of the text.
-    pub blanks: bool,
+    /// What each ASCII character becomes, where that is more than a change of case.
+    pub ascii_bytes: Option<Box<[u8; 128]>>,
     /// Mixed pages.
     pub pages: Vec<Page>,
     /// Mixed page of each two-byte lead (32), then of each page of three-byte characters (1024).
@@ -83,16 +81,17 @@ impl BlockTables {
     pub fn new(code_points: CodePoints<'_>, without_rules: CodePoints<'_>, begins: impl Fn(u8) -> bool) -> BlockTables {
         let lower = matches!(without_rules.action(u32::from('A')), Action::One(a) if a.code_point() == u32::from('a'));
         let case_bit = if lower { 0x20 } else { 0 };
-        let blanks = BLANKS.iter().all(|&byte| match code_points.action(u32::from(byte)) {
-            Action::One(output) => output.code_point() == u32::from(b' ') && output.class() == Class::Word,
-            _ => false,
-        });
         let ascii = std::array::from_fn(|byte| {
             let added = if begins(byte as u8) { ADDED } else { 0 };
-            ascii_class(code_points, byte as u8, case_bit, blanks) | added
+            ascii_class(code_points, byte as u8) | added
         });
         let mut tables = BlockTables::with_ascii(ascii);
-        (tables.case_bit, tables.blanks) = (case_bit, blanks);
+        tables.case_bit = case_bit;
+        let mapped: [u8; 128] = std::array::from_fn(|byte| ascii_byte(code_points, byte as u8));
+        let cased = |byte: u8| if byte.is_ascii_uppercase() { byte | case_bit } else { byte };
+        let is_other =
+            |(byte, &mapped): (u8, &u8)| ascii[usize::from(byte)] & (WORD | ISOLATED) != 0 && mapped != cased(byte);
+        tables.ascii_bytes = (0..).zip(&mapped).any(is_other).then(|| Box::new(mapped));
         tables.added_leads = (0x80..=0xFF).filter(|&byte| begins(byte)).collect();
         for page in 2..32 {
             let flags = tables.add_page(code_points, page, page as u32 * 64, 2);
@@ -130,7 +129,7 @@ impl BlockTables {
             uniform_word: [0; 128],
             uniform_isolated: [0; 128],
             case_bit: 0,
-            blanks: false,
+            ascii_bytes: None,
             pages: Vec::new(),
             page_of: vec![0; THREE_BYTE_PAGES + 1024],
             added_leads: Vec::new(),
@@ -185,18 +184,20 @@ fn flags(class: Class) -> u8 {
     }
 }
 
-/// Flags of an ASCII character. Block code changes nothing in ASCII but the case of letters and white space, which is
-/// part of no word, or `blanks`.
-fn ascii_class(code_points: CodePoints<'_>, byte: u8, case_bit: u8, blanks: bool) -> u8 {
-    let expected = match byte {
-        b'A'..=b'Z' => byte | case_bit,
-        _ if blanks && BLANKS.contains(&byte) => b' ',
-        _ => byte,
-    };
+/// Flags of an ASCII character. White space that is part of no word may be any byte.
+fn ascii_class(code_points: CodePoints<'_>, byte: u8) -> u8 {
     match code_points.action(u32::from(byte)) {
         Action::Delete { barrier: false } => DELETED,
         Action::One(output) if output.class() == Class::Space => 0,
-        Action::One(output) if output.code_point() == u32::from(expected) && byte != 0 => flags(output.class()),
+        Action::One(output) if (1..0x80).contains(&output.code_point()) => flags(output.class()),
         _ => SLOW,
+    }
+}
+
+/// What an ASCII character becomes, if that is one.
+fn ascii_byte(code_points: CodePoints<'_>, byte: u8) -> u8 {
+    match code_points.action(u32::from(byte)) {
+        Action::One(output) if output.code_point() < 0x80 => output.code_point() as u8,
+        _ => byte,
     }
 }

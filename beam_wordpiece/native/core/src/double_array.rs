@@ -99,6 +99,13 @@ impl Codes<'_> {
         NEVER.min(self.mask)
     }
 
+    /// The code points above the basic plane that the vocabulary uses, and perhaps others.
+    pub fn used_supplementary(&self) -> impl Iterator<Item = u32> {
+        let used: Vec<bool> = self.codes.chunks(256).map(|block| block.iter().any(|&code| code != NEVER)).collect();
+        let blocks = (0x1_0000..).step_by(256).zip(self.index).filter(move |(_, block)| used[usize::from(**block)]);
+        blocks.flat_map(|(first, _)| first..first + 256)
+    }
+
     /// The code of a code point above the basic plane.
     pub fn supplementary(&self, c: u32) -> u32 {
         let place = c as usize - 0x1_0000;

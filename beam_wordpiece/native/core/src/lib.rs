@@ -24,6 +24,7 @@ pub mod added;
 pub mod added_records;
 pub mod align;
 pub mod automaton;
+pub mod beginnings;
 pub mod blocks;
 pub mod byte_classes;
 pub mod chunk;

@@ -1,12 +1,13 @@
 //! The second pass: look whole words up. What is not found is left to the automaton.
 
 use crate::automaton::Tables;
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::merge::MARGIN;
 use crate::room::lengthen;
 use crate::several::{NOT_FOUND, SEVERAL};
 use crate::simd::Simd;
 use crate::simd::lanes::MOST_LANES;
+use crate::utf8;
 use crate::word_table::{WordTable, key_bytes};
 
 /// What the words of a chunk were found to be.
@@ -121,6 +122,24 @@ impl Lookup {
             first += GROUP as u32;
         }
         self.look_up_long(tables, chunk, long);
+        self.settle_unknown(tables, chunk);
+    }
+
+    /// Give the words their id that were missed and are unknown by their first character.
+    fn settle_unknown(&mut self, tables: &Tables<'_>, chunk: &Chunk) {
+        for (group, missed) in self.missed.iter_mut().enumerate() {
+            let mut bits = *missed;
+            while bits != 0 {
+                let word = 64 * group + bits.trailing_zeros() as usize;
+                let first = chunk.bytes[chunk.starts[word] as usize..].first_chunk().expect("bytes behind every word");
+                let wide = (0x80..TOKEN_MARK).contains(&first[0]);
+                if wide && !tables.beginnings.has(utf8::decode_readable(first).0) {
+                    self.ids[word] = tables.parameters.unk_id;
+                    *missed &= !(bits & bits.wrapping_neg());
+                }
+                bits &= bits - 1;
+            }
+        }
     }
 
     /// Make room for a whole last vector of words; gives the number of words.

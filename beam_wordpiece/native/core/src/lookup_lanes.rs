@@ -1,7 +1,7 @@
 //! The lookup for levels with lanes: the same as [`Lookup::run_each`], a vector of words at a time.
 
 use crate::automaton::Tables;
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::lookup::{GROUP, LONG_LENGTHS, Lookup, list};
 use crate::several::{NOT_FOUND, SEVERAL};
 use crate::simd::lanes::{Lanes, MOST_LANES};
@@ -10,11 +10,14 @@ use crate::word_table::{LaneHash, WordTable, key_bytes};
 
 /// Words that are hashed before the first of them is compared, so that their loads from the table overlap.
 const BATCH: usize = 128;
+/// Missed words of a group from which on it is worth looking for unknown ones.
+const MANY: u32 = 16;
 
 /// Look up every complete word of a chunk.
 #[inline(always)]
 pub fn look_up<L: Lanes + Simd>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
     look_up_short(lanes, tables, chunk, found);
+    settle_unknown(lanes, tables, chunk, found);
     let long = list_long(lanes, chunk, found);
     if long > 0 {
         look_up_long(lanes, tables, chunk, found, long);
@@ -47,6 +50,66 @@ fn look_up_short<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, fou
         // What the last vector has behind the last word is none.
         *last &= Mask::MAX >> ((GROUP - words % GROUP) % GROUP);
     }
+}
+
+/// Give many of the missed words their id that are unknown by their first character. Others are walked.
+#[inline(always)]
+fn settle_unknown<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &Chunk, found: &mut Lookup) {
+    let (words, unk_id) = (chunk.words(), lanes.splat(tables.parameters.unk_id));
+    for (group, missed) in found.missed.iter_mut().enumerate() {
+        if missed.count_ones() < MANY {
+            continue;
+        }
+        for i in (0..GROUP.min(words - GROUP * group)).step_by(L::COUNT) {
+            let first = GROUP * group + i;
+            // SAFETY: a word, the open one included, begins in the text of the chunk, behind which there are more than four
+            // bytes; padding begins at 0.
+            let text = unsafe { lanes.gather_4(&chunk.bytes, lanes.load(&chunk.starts[first..])) };
+            // A word that was found begins as a token does.
+            let unknown = lanes.but_not(begins_wide(lanes, text), begins_token(lanes, tables.beginnings.bits(), text));
+            let settled = lanes.bits(unknown) & (*missed >> i) as u32;
+            // Where a vector has none, the next ones hardly will.
+            if settled == 0 {
+                break;
+            }
+            *missed &= !(u64::from(settled) << i);
+            let ids = &mut found.ids[first..];
+            lanes.store(lanes.select(unknown, lanes.load(ids), unk_id), ids);
+        }
+    }
+}
+
+/// Whether each of these four bytes begin with a character beyond ASCII. A [`TOKEN_MARK`] is none.
+#[inline(always)]
+fn begins_wide<L: Lanes>(lanes: L, text: L::Vector) -> L::Mask {
+    let lead = lanes.and(text, lanes.splat(0xFF));
+    let is_mark = lanes.equal(lead, lanes.splat(u32::from(TOKEN_MARK)));
+    lanes.but_not(lanes.greater(lead, lanes.splat(0x7F)), is_mark)
+}
+
+/// Whether a token begins with that character, see [`Beginnings`](crate::beginnings::Beginnings).
+#[inline(always)]
+fn begins_token<L: Lanes>(lanes: L, beginnings: &[u8], text: L::Vector) -> L::Mask {
+    let c = decode_wide(lanes, text);
+    let last = lanes.splat(beginnings.len() as u32 / 4 - 1);
+    let places = lanes.shl::<2>(lanes.min(lanes.shr::<5>(c), last));
+    // SAFETY: of four bytes none is behind the last four.
+    let bits = unsafe { lanes.gather_4(beginnings, places) };
+    lanes.not_zero(lanes.and(lanes.shr_each(bits, lanes.and(c, lanes.splat(31))), lanes.splat(1)))
+}
+
+/// The code points of these characters.
+#[inline(always)]
+fn decode_wide<L: Lanes>(lanes: L, text: L::Vector) -> L::Vector {
+    let (six, lead) = (lanes.splat(0x3F), lanes.and(text, lanes.splat(0xFF)));
+    let second = lanes.and(lanes.shr::<8>(text), six);
+    let third = lanes.and(lanes.shr::<16>(text), six);
+    let fourth = lanes.and(lanes.shr::<24>(text), six);
+    let two = lanes.or(lanes.shl::<6>(lanes.and(lead, lanes.splat(0x1F))), second);
+    let three = lanes.or(lanes.shl::<6>(lanes.and(two, lanes.splat(0x3FF))), third);
+    let four = lanes.or(lanes.shl::<6>(lanes.and(three, lanes.splat(0x7FFF))), fourth);
+    let three_or_four = lanes.select(lanes.greater(lead, lanes.splat(0xEF)), three, four);
+    lanes.select(lanes.greater(lead, lanes.splat(0xDF)), two, three_or_four)
 }
 
 /// List those of the missed words that fit the second table and not the first; gives their number.

@@ -37,7 +37,7 @@ impl MixedBlock {
     fn new<S: Simd>(simd: S, tables: &Tables<'_>, block: &Block<S>) -> MixedBlock {
         let Block { ascii, non_ascii, length, .. } = *block;
         let mut bytes = [0; BLOCK + LONGEST];
-        simd.store(block.cased(simd, tables), bytes.first_chunk_mut().expect("a block and more"));
+        simd.store(block.mapped(simd, tables), bytes.first_chunk_mut().expect("a block and more"));
         bytes[length..].fill(0);
         let isolated = ascii.isolated & !non_ascii;
         let masks = WordMasks {

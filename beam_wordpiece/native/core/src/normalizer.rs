@@ -1,12 +1,11 @@
 //! The first pass: validate, normalize, and find the words of a text, 64 bytes at a time.
 //!
 //! A block is cut at a character boundary, so no character lies in two blocks and UTF-8 is checked with a few mask
-//! operations. What blocks cannot do (characters that become several or longer ones, marks to be sorted, invalid bytes)
-//! is done character by character, for that block only.
+//! operations. Characters that become several or longer ones are done by themselves, between parts of their block; where
+//! marks are to be sorted or bytes are invalid, that block is done character by character.
 
 use crate::added::{Search, TokenInText, put_marks, sort_marks};
 use crate::automaton::Tables;
-use crate::blocks::BLANKS;
 use crate::chunk::{Chunk, WordMasks};
 use crate::code_points::{Action, Output};
 use crate::mixed::mixed_block;
@@ -101,7 +100,7 @@ fn plain_blocks<S: Simd>(simd: S, tables: &Tables<'_>, text: &[u8], first: Block
     let (mut at, mut block) = (0, first);
     let mut run = chunk.whole_blocks();
     while block.is_plain() {
-        run.emit(simd, block.cased(simd, tables), block.ascii.word, block.ascii.isolated);
+        run.emit(simd, block.mapped(simd, tables), block.ascii.word, block.ascii.isolated);
         at += BLOCK;
         if run.is_full() || at == text.len() {
             break;
@@ -165,16 +164,13 @@ impl<S: Simd> Block<S> {
         self.length == BLOCK && self.non_ascii | self.ascii.rare == 0
     }
 
-    /// The bytes in the case that is wanted, and spaces for tabs and line breaks where they are part of the text.
+    /// The bytes with what the ASCII characters become.
     #[inline(always)]
-    pub fn cased(&self, simd: S, tables: &Tables<'_>) -> S::Block {
-        let bytes = simd.change_case(self.bytes, tables.blocks.case_bit);
-        if !tables.blocks.blanks {
-            return bytes;
+    pub fn mapped(&self, simd: S, tables: &Tables<'_>) -> S::Block {
+        match &tables.blocks.ascii_bytes {
+            None => simd.change_case(self.bytes, tables.blocks.case_bit),
+            Some(bytes) => simd.blend(self.non_ascii, simd.lookup_128(bytes, self.bytes), self.bytes),
         }
-        let [tab, line_feed, carriage_return] = BLANKS;
-        let blanks = simd.between(self.bytes, tab, line_feed) | simd.equal(self.bytes, carriage_return);
-        simd.blend(blanks, bytes, simd.splat(b' '))
     }
 
     /// The first added token, or key of a rule, that begins in the block.
@@ -201,20 +197,21 @@ impl<S: Simd> Block<S> {
     #[inline(always)]
     fn normalize(&self, simd: S, tables: &Tables<'_>, text: &[u8], position: &mut Position, chunk: &mut Chunk) {
         let inside = lowest(self.length);
-        let slow = self.ascii.slow & !self.non_ascii & inside != 0 || !position.marks.is_empty();
-        if self.non_ascii & inside == 0 && !slow {
+        let slow_ascii = self.ascii.slow & !self.non_ascii & inside != 0;
+        let marks = !position.marks.is_empty();
+        if self.non_ascii & inside == 0 && !slow_ascii && !marks {
             let isolated = self.ascii.isolated;
             let keep = inside & !self.ascii.deleted;
             let masks = WordMasks { word: self.ascii.word, first: isolated, last: isolated, keep };
-            chunk.emit(simd, self.cased(simd, tables), masks);
+            chunk.emit(simd, self.mapped(simd, tables), masks);
             position.at += self.length;
             return;
         }
         let rest = &text[position.at..];
-        let done = if slow {
+        let done = if marks || slow_ascii && !S::WIDE {
             0
         } else if S::WIDE {
-            wide_block(simd, tables, rest, self, chunk)
+            wide_block(simd, tables, rest, self, position, chunk)
         } else {
             mixed_block(simd, tables, self, chunk)
         };
@@ -240,7 +237,7 @@ fn character_block(tables: &Tables<'_>, text: &[u8], length: usize, position: &m
 
 /// Put out what becomes of a character, or of the key of a rule.
 #[inline(always)]
-fn put_outputs(tables: &Tables<'_>, action: Action<'_>, position: &mut Position, chunk: &mut Chunk) {
+pub fn put_outputs(tables: &Tables<'_>, action: Action<'_>, position: &mut Position, chunk: &mut Chunk) {
     // Two marks more than this are in a word that is too long, so their order no longer matters.
     let most_marks = tables.parameters.max_input_chars_per_word as usize + 1;
     chunk.reserve(4 * (position.marks.len() + LONGEST_RESULT));

@@ -4,9 +4,9 @@
 //! looked at again. (SentencePiece's normalization rules and Lucene's mapping of characters go by the same.) Added tokens
 //! of the first pass are found before: no rule reaches into one.
 //!
-//! Rules for single characters are part of the code point table, so characters beyond ASCII that become one that is no
-//! longer cost what others do; all else sends its block of 64 bytes character by character. Those for strings are found on
-//! the way by [`Needles`].
+//! Rules for single characters are part of the code point table, so characters that become nothing, or one that is no
+//! longer, cost what others do; all else goes through that table by itself, or with its block of 64 bytes. Those for
+//! strings are found on the way by [`Needles`].
 
 use crate::added::TokenInText;
 use crate::automaton::Tables;

@@ -56,7 +56,10 @@ impl Counts {
         loop {
             encode(automaton, texts.by_ref().take(TEXTS), &options, &mut workspace, &mut out)?;
             if out.ends.is_empty() {
-                return Ok(workspace.counts.unwrap_or_default());
+                let mut counts = workspace.counts.unwrap_or_default();
+                // Unknown words, of which no table has any.
+                counts.found.remove(&automaton.unk_id());
+                return Ok(counts);
             }
             out.ids.clear();
             out.ends.clear();

@@ -4,13 +4,21 @@ use crate::automaton::Tables;
 use crate::blocks::{ISOLATED, MIXED, NO_BYTE, Page, SLOW, THREE_BYTE_PAGES, WORD};
 use crate::chunk::{Chunk, WordMasks};
 use crate::code_points::{Action, Class};
-use crate::normalizer::{BLOCK, Block, lowest};
+use crate::normalizer::{BLOCK, Block, Position, lowest, put_outputs};
 use crate::simd::{Mask, Simd};
 use crate::utf8;
 
-/// A block with characters beyond ASCII; gives the bytes that were consumed, or 0 where it has to go character-wise.
+/// A block of which not all is ASCII or some is slow, where no marks wait; gives the bytes that were consumed, or 0 where
+/// they are not UTF-8.
 #[inline(always)]
-pub fn wide_block<S: Simd>(simd: S, tables: &Tables<'_>, rest: &[u8], block: &Block<S>, chunk: &mut Chunk) -> usize {
+pub fn wide_block<S: Simd>(
+    simd: S,
+    tables: &Tables<'_>,
+    rest: &[u8],
+    block: &Block<S>,
+    position: &mut Position,
+    chunk: &mut Chunk,
+) -> usize {
     let Some(shape) = Utf8Shape::check(simd, block.bytes, block.length) else {
         return 0;
     };
@@ -19,11 +27,39 @@ pub fn wide_block<S: Simd>(simd: S, tables: &Tables<'_>, rest: &[u8], block: &Bl
     if shape.three != 0 {
         wide.three_bytes(&shape);
     }
-    if !wide.settle() || !wide.four_bytes(&shape) {
-        return 0;
+    wide.settle();
+    wide.four_bytes(&shape);
+    let masks = wide.masks(&shape);
+    // What blocks cannot do is done between the parts of this one.
+    let (mut slow, mut done) = (wide.slow, 0);
+    while slow != 0 {
+        let at = slow.trailing_zeros() as usize;
+        slow &= slow - 1;
+        chunk.emit(simd, wide.bytes, masks.part(done, at));
+        let (c, length) = utf8::decode(rest, at);
+        put_slow(tables, c, position, chunk);
+        done = at + length;
+        // They go on with what follows.
+        if !position.marks.is_empty() {
+            return done;
+        }
     }
-    chunk.emit(simd, wide.bytes, wide.masks(&shape));
+    chunk.emit(simd, wide.bytes, masks.part(done, shape.length));
     shape.length
+}
+
+/// Put out what becomes of a character that blocks cannot do.
+#[inline(never)]
+fn put_slow(tables: &Tables<'_>, c: u32, position: &mut Position, chunk: &mut Chunk) {
+    put_outputs(tables, tables.code_points.action(c), position, chunk);
+}
+
+impl WordMasks {
+    /// The same where only the bytes from `start` to `end` stay.
+    #[inline(always)]
+    fn part(self, start: usize, end: usize) -> WordMasks {
+        WordMasks { keep: self.keep & lowest(end) & !lowest(start), ..self }
+    }
 }
 
 /// A block while its characters are looked up.
@@ -42,6 +78,8 @@ struct WideBlock<'a, S: Simd> {
     /// First bytes of words of their own.
     first: Mask,
     keep: Mask,
+    /// First bytes of characters that blocks cannot do.
+    slow: Mask,
     /// Some page was mixed.
     mixed: bool,
     /// Some page does not keep its characters.
@@ -59,11 +97,12 @@ impl<'a, S: Simd> WideBlock<'a, S> {
             tables,
             rest,
             block: block.bytes,
-            bytes: block.cased(simd, tables),
+            bytes: block.mapped(simd, tables),
             flags: simd.splat(0),
             word: ascii.word & ascii_bytes,
             first: ascii.isolated & ascii_bytes,
             keep: inside & !(ascii.deleted & ascii_bytes),
+            slow: ascii.slow & ascii_bytes,
             mixed: false,
             changed: false,
         }
@@ -127,23 +166,22 @@ impl<'a, S: Simd> WideBlock<'a, S> {
         self.flags = self.simd.blend(starts, self.flags, self.simd.lookup(&page.class, lasts[0]));
     }
 
-    /// Read the flags; false where one says that blocks cannot do it.
+    /// Read the flags.
     #[inline(always)]
-    fn settle(&mut self) -> bool {
-        if self.mixed && self.simd.has(self.flags, SLOW) != 0 {
-            return false;
+    fn settle(&mut self) {
+        if self.mixed {
+            self.slow |= self.simd.has(self.flags, SLOW);
         }
         if self.changed {
             self.keep &= !self.simd.equal(self.bytes, NO_BYTE);
         }
         self.word |= self.simd.has(self.flags, WORD);
         self.first |= self.simd.has(self.flags, ISOLATED);
-        true
     }
 
-    /// Characters of four bytes, one by one; false where one does not stay as it is.
+    /// Characters of four bytes, one by one.
     #[inline(always)]
-    fn four_bytes(&mut self, shape: &Utf8Shape<S::Block>) -> bool {
+    fn four_bytes(&mut self, shape: &Utf8Shape<S::Block>) {
         let mut four = shape.four;
         while four != 0 {
             let at = four.trailing_zeros();
@@ -152,14 +190,13 @@ impl<'a, S: Simd> WideBlock<'a, S> {
             match self.tables.code_points.action(c) {
                 Action::One(output) if output.code_point() == c => match output.class() {
                     Class::Word => self.word |= 1 << at,
-                    Class::Space => return false,
+                    Class::Space => {}
                     Class::Punctuation | Class::Ideograph => self.first |= 1 << at,
                 },
                 Action::Delete { .. } => self.keep &= !(0xF << at),
-                _ => return false,
+                _ => self.slow |= 1 << at,
             }
         }
-        true
     }
 
     /// The masks of the bytes, from those of first bytes.

@@ -6,8 +6,9 @@ use common::{added, automaton, character, options, text, vocabulary};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use wordpiece::automaton::Automaton;
-use wordpiece::compile::compile;
+use wordpiece::compile::{compile, compile_with_layout};
 use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode};
+use wordpiece::layout::Layout;
 use wordpiece::simd::{Level, portable::Portable};
 
 fn ids(automaton: &Automaton, texts: &[&[u8]], level: Level) -> (Vec<u32>, Vec<u64>, usize) {
@@ -89,6 +90,29 @@ fn naive(vocabulary: &HashMap<String, u32>, word: &str, limit: usize) -> Vec<u32
         }
     }
     if start < chars.len() { vec![vocabulary["[UNK]"]] } else { ids }
+}
+
+#[test]
+fn a_word_with_whose_first_character_no_token_begins_is_unknown() {
+    let tokens = ["ᄀ", "##ᅡ", "é", "😀"].map(String::from).to_vec();
+    let words = ["가", "나", "é", "ée", "è", "😀", "😀가", "😃", "ᅡ", "나나나나나"];
+    for (strip_accents, expected) in [
+        (true, [&[1, 2][..], &[0], &[0], &[0], &[0], &[4], &[0], &[0], &[0], &[0]]),
+        (false, [&[0], &[0], &[3], &[0], &[0], &[4], &[0], &[0], &[0], &[0]]),
+    ] {
+        let vocabulary = vocabulary(tokens.clone(), options([false, strip_accents, false, false], "##", 100), vec![]);
+        for layout in [Layout::FailureLinks, Layout::Transducer] {
+            let automaton = Automaton::from_bytes(&compile_with_layout(&vocabulary, layout).unwrap()).unwrap();
+            // One of them, and so many that lanes look for unknown ones, all at once.
+            for text in words.map(String::from).into_iter().chain([(words.join(" ") + " ").repeat(30)]) {
+                all_levels_agree(&automaton, &[text.as_bytes()]);
+                let (read, ..) = ids(&automaton, &[text.as_bytes()], Level::Portable(Portable));
+                let of = |word: &str| expected[words.iter().position(|&other| other == word).unwrap()].to_vec();
+                let expected: Vec<u32> = text.split_whitespace().flat_map(of).collect();
+                assert_eq!(&read[1..read.len() - 1], expected, "{text} {layout:?}");
+            }
+        }
+    }
 }
 
 #[test]

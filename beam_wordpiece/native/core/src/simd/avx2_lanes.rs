@@ -161,6 +161,12 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn shr_each(self, vector: __m256i, counts: __m256i) -> __m256i {
+        // SAFETY: see the impl.
+        unsafe { _mm256_srlv_epi32(vector, counts) }
+    }
+
+    #[inline(always)]
     fn shr_by(self, vector: __m256i, count: u32) -> __m256i {
         // SAFETY: see the impl.
         unsafe { _mm256_srl_epi32(vector, _mm_cvtsi32_si128(count as i32)) }

@@ -126,6 +126,12 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    fn shr_each(self, vector: __m512i, counts: __m512i) -> __m512i {
+        // SAFETY: see the impl.
+        unsafe { _mm512_srlv_epi32(vector, counts) }
+    }
+
+    #[inline(always)]
     fn shr_by(self, vector: __m512i, count: u32) -> __m512i {
         // SAFETY: see the impl.
         unsafe { _mm512_srl_epi32(vector, _mm_cvtsi32_si128(count as i32)) }

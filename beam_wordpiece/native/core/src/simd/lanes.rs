@@ -39,6 +39,8 @@ pub trait Lanes: Copy {
     fn multiply(self, sixteens: &Sixteens<Self>, summands: &[u32; 4]) -> Self::Vector;
     /// Shift right.
     fn shr<const BITS: i32>(self, vector: Self::Vector) -> Self::Vector;
+    /// Shift each lane right by a count of its own, below 32.
+    fn shr_each(self, vector: Self::Vector, counts: Self::Vector) -> Self::Vector;
     /// Shift all lanes right by the same count, below 32.
     fn shr_by(self, vector: Self::Vector, count: u32) -> Self::Vector;
     /// Shift all lanes left by the same count, below 32.
