@@ -44,9 +44,7 @@ impl<'a> Missed<'a> {
     pub fn decide(&mut self, pieces: &mut Pieces, number: usize) {
         let miss = pieces.words[number] as usize;
         let (start, end) = (self.chunk.starts[miss] as usize, self.chunk.ends[miss] as usize);
-        let first = start + number;
-        pieces.firsts[number] = first as u32;
-        pieces.counts[number] = 0;
+        let first = pieces.firsts[number] as usize;
         let mut one = |id: u32| (pieces.ids[first], pieces.counts[number]) = (id, 1);
         if let Some((ids, count)) = several::pieces(self.values[miss], self.tables.pieces) {
             // What goes beyond the stretch of the word is written over: those of the next words come later.

@@ -45,9 +45,9 @@ struct Words<L: Lanes> {
 }
 
 impl<L: Lanes> Words<L> {
-    /// Words from number `first` on, with the stretches of their pieces, which have none yet.
+    /// Words from number `first` on.
     #[inline(always)]
-    fn load(lanes: L, missed: &Missed<'_>, pieces: &mut Pieces, first: usize) -> Words<L> {
+    fn load(lanes: L, missed: &Missed<'_>, pieces: &Pieces, first: usize) -> Words<L> {
         let chunk = &*missed.chunk;
         let there = L::COUNT.min(pieces.words.len() - first);
         let (mut starts, mut ends, mut values) = ([0; MOST_LANES], [0; MOST_LANES], [0; MOST_LANES]);
@@ -59,7 +59,7 @@ impl<L: Lanes> Words<L> {
         let numbers = lanes.add(lanes.load(&NUMBERS), lanes.splat(first as u32));
         let (start, end) = (lanes.load(&starts), lanes.load(&ends));
         let length = lanes.min(lanes.sub(end, start), lanes.splat(PART));
-        let last = lanes.sub(lanes.add(start, lanes.sub(end, start)), length);
+        let last = lanes.sub(end, length);
         let mut lasts = [0; MOST_LANES];
         lanes.store(last, &mut lasts);
         let mut bytes = [[start; 4]; 2];
@@ -68,11 +68,6 @@ impl<L: Lanes> Words<L> {
             *part = unsafe { lanes.gather_16(&chunk.bytes, places) };
             lanes.keep_bytes(part, length);
         }
-        let (mut firsts, mut none) = ([0; MOST_LANES], [0; MOST_LANES]);
-        lanes.store(lanes.add(start, numbers), &mut firsts);
-        lanes.store(lanes.splat(0), &mut none);
-        pieces.firsts[first..first + there].copy_from_slice(&firsts[..there]);
-        pieces.counts[first..first + there].copy_from_slice(&none[..there]);
         Words { starts: start, ends: end, numbers: lanes.or(numbers, lanes.splat(missed.flags)), values, bytes }
     }
 

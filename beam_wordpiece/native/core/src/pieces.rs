@@ -180,6 +180,13 @@ impl Pieces {
         self.words.resize(count + GROUP, 0);
         list(simd, missed, &mut self.words);
         self.words.truncate(count);
+        self.counts.fill(0);
+        // One stretch after the other, so that they stay in the nearest cache until they are merged.
+        let mut first = 0;
+        for (&word, place) in self.words.iter().zip(&mut self.firsts) {
+            *place = first;
+            first += chunk.ends[word as usize] - chunk.starts[word as usize] + 1;
+        }
         let mut missed = Missed::new(tables, chunk, values, limit, flags);
         simd.decide(&mut missed, self);
         missed.finish();
