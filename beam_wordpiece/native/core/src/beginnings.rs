@@ -5,6 +5,7 @@ use crate::automaton::Parameters;
 use crate::code_points::CODE_POINTS;
 use crate::double_array::{Codes, ROOT_UNIT, Unit};
 use crate::transducer::Transition;
+use crate::trie::NONE;
 use crate::utf8;
 
 /// A bit for each code point, up to the last that has one, and some zeros.
@@ -16,10 +17,12 @@ impl Beginnings {
     /// what counts of one is its first jamo. Where an unknown character is unknown by itself, that a word begins with one
     /// says nothing of the word: every character counts.
     pub fn new(units: &[Unit], transitions: &[Transition], codes: Codes<'_>, parameters: &Parameters) -> Beginnings {
-        if parameters.has_stretches() {
+        let root = ROOT_UNIT as usize;
+        // A transducer that writes something at `r`, be it nothing, goes on behind a character that it has no transition for.
+        let goes_on = transitions.get(root).is_some_and(|transition| transition.rest != NONE);
+        if parameters.has_stretches() || goes_on {
             return Beginnings(vec![u64::MAX]);
         }
-        let root = ROOT_UNIT as usize;
         let base = units.get(root).map_or_else(|| transitions[root].base, |unit| unit.base);
         let check = |at: usize| units.get(at).map_or_else(|| transitions[at].check, |unit| unit.check);
         let begins = |c: u32| check((base ^ codes.code(c)) as usize) == base;
