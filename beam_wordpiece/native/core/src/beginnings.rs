@@ -1,5 +1,5 @@
-//! With which characters a token begins: a word that begins with another one is unknown, and has its id when it is looked
-//! up.
+//! With which characters a token begins: a word that begins with another one is unknown, and has its id when it is
+//! looked up.
 
 use crate::automaton::Parameters;
 use crate::code_points::CODE_POINTS;
@@ -18,7 +18,7 @@ impl Beginnings {
     /// says nothing of the word: every character counts.
     pub fn new(units: &[Unit], transitions: &[Transition], codes: Codes<'_>, parameters: &Parameters) -> Beginnings {
         let root = ROOT_UNIT as usize;
-        // A transducer that writes something at `r`, be it nothing, goes on behind a character that it has no transition for.
+        // A transducer with a list to write at `r`, be it empty, goes on where it has no transition for a character.
         let goes_on = transitions.get(root).is_some_and(|transition| transition.rest != NONE);
         if parameters.has_stretches() || goes_on {
             return Beginnings(vec![u64::MAX]);

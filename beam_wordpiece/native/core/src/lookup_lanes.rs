@@ -62,8 +62,8 @@ fn settle_unknown<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &Chunk, found:
         }
         for i in (0..GROUP.min(words - GROUP * group)).step_by(L::COUNT) {
             let first = GROUP * group + i;
-            // SAFETY: a word, the open one included, begins in the text of the chunk, behind which there are more than four
-            // bytes; padding begins at 0.
+            // SAFETY: a word, the open one included, begins in the text of the chunk, behind which there are more than
+            // four bytes; padding begins at 0.
             let text = unsafe { lanes.gather_4(&chunk.bytes, lanes.load(&chunk.starts[first..])) };
             // A word that was found begins as a token does.
             let unknown = lanes.but_not(begins_wide(lanes, text), begins_token(lanes, tables.beginnings.bits(), text));
