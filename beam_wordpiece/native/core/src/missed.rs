@@ -58,7 +58,7 @@ impl<'a> Missed<'a> {
             one(self.tables.parameters.unk_id);
         } else if word.len() > LONGER_THAN && pieces.repeats.find(&self.chunk.bytes, start..end, number) {
             // The earlier one is walked.
-        } else if word.is_ascii() {
+        } else if is_ascii(&self.chunk.bytes, start, end) {
             self.walk(&mut pieces.ascii, start, end, number);
         } else if let [TOKEN_MARK, id @ ..] = word {
             one(u32::from_le_bytes(id.try_into().unwrap_or_default()));
@@ -81,6 +81,15 @@ impl<'a> Missed<'a> {
     pub fn finish(self) {
         self.chunk.ensure(self.free + SLACK);
     }
+}
+
+/// Whether a word is ASCII; there are 16 readable bytes behind it. Mostly it is short, and then its length is no branch.
+#[inline(always)]
+fn is_ascii(bytes: &[u8], start: usize, end: usize) -> bool {
+    let sixteen: &[u8; 16] = bytes[start..].first_chunk().expect("bytes behind every word");
+    let beyond = 8 * 16usize.saturating_sub(end - start) as u32;
+    let high = u128::from_le_bytes(*sixteen) & (u128::MAX / 0xFF * 0x80);
+    high.checked_shl(beyond).unwrap_or(0) == 0 && (end - start <= 16 || bytes[start + 16..end].is_ascii())
 }
 
 /// Number of characters, a Hangul syllable being two or three where it is split.
