@@ -42,6 +42,13 @@ fn load(bytes: &[u8], at: usize) -> [u64; 2] {
     [both as u64, (both >> 64) as u64]
 }
 
+/// The first bytes of a word, or of its rest, as two numbers: 16 at most, with zeros behind where it has fewer.
+#[inline(always)]
+pub fn key_part(bytes: &[u8], at: usize, length: usize) -> [u64; 2] {
+    let (part, mask) = (load(bytes, at), KEY_MASKS[length.min(16)]);
+    [part[0] & mask[0], part[1] & mask[1]]
+}
+
 /// Different lengths of the words that fit the second table and not the first.
 pub const LONG_LENGTHS: usize = key_bytes(4) - key_bytes(2);
 

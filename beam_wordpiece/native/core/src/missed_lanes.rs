@@ -5,11 +5,14 @@ use crate::missed::Missed;
 use crate::pieces::{Pieces, Work};
 use crate::repeats::LONGER_THAN;
 use crate::several::NOT_FOUND;
+use crate::short_repeats::any;
 use crate::simd::lanes::{Lanes, MOST_LANES, NUMBERS, Sixteens};
 
-/// Bytes that are looked at at once.
+/// Bytes that are looked at at once, twice.
 const PART: u32 = 16;
-const _: () = assert!(LONGER_THAN <= 2 * PART as usize, "the first and the last part of a word are all of it");
+/// See [`Lanes::keep_bytes`].
+const MOST_KEPT: u32 = 127;
+const _: () = assert!(LONGER_THAN < 2 * PART as usize, "a zero is behind all bytes of a word");
 /// The highest bit of each byte.
 const HIGH: u32 = 0x8080_8080;
 
@@ -20,11 +23,13 @@ pub fn decide<L: Lanes>(lanes: L, missed: &mut Missed<'_>, pieces: &mut Pieces) 
     for i in (0..count).step_by(L::COUNT) {
         let valid = u32::MAX >> (32 - L::COUNT.min(count - i));
         let vector = Words::load(lanes, missed, pieces, i);
-        let (ascii, special) = (lanes.bits(vector.ascii(lanes)), lanes.bits(vector.special(lanes, missed)));
-        let ordinary = valid & !special;
-        vector.list(lanes, &mut pieces.ascii, ordinary & ascii);
-        vector.list(lanes, &mut pieces.other, ordinary & !ascii);
-        let mut special = valid & special;
+        let special = vector.special(lanes, missed);
+        let ordinary = lanes.but_not(lanes.all(), special);
+        let repeated = pieces.short_repeats.find(lanes, &vector.bytes, i, ordinary);
+        let (ascii, walked) = (lanes.bits(vector.ascii(lanes)), lanes.bits(lanes.but_not(ordinary, repeated)));
+        vector.list(lanes, &mut pieces.ascii, walked & ascii);
+        vector.list(lanes, &mut pieces.other, walked & !ascii);
+        let mut special = valid & lanes.bits(special);
         while special != 0 {
             missed.decide(pieces, i + special.trailing_zeros() as usize);
             special &= special - 1;
@@ -40,7 +45,7 @@ struct Words<L: Lanes> {
     numbers: L::Vector,
     /// What the lookup has for them.
     values: L::Vector,
-    /// Their first and their last bytes, zeros behind them where they have fewer.
+    /// Their first 32 bytes, zeros behind them where they have fewer.
     bytes: [Sixteens<L>; 2],
 }
 
@@ -50,6 +55,7 @@ impl<L: Lanes> Words<L> {
     fn load(lanes: L, missed: &Missed<'_>, pieces: &Pieces, first: usize) -> Words<L> {
         let chunk = &*missed.chunk;
         let there = L::COUNT.min(pieces.words.len() - first);
+        // Lanes without a word have a value that is not that of a missed word, and so are not ordinary.
         let (mut starts, mut ends, mut values) = ([0; MOST_LANES], [0; MOST_LANES], [0; MOST_LANES]);
         for (lane, &word) in pieces.words[first..first + there].iter().enumerate() {
             let word = word as usize;
@@ -58,15 +64,13 @@ impl<L: Lanes> Words<L> {
         let values = lanes.load(&values);
         let numbers = lanes.add(lanes.load(&NUMBERS), lanes.splat(first as u32));
         let (start, end) = (lanes.load(&starts), lanes.load(&ends));
-        let length = lanes.min(lanes.sub(end, start), lanes.splat(PART));
-        let last = lanes.sub(end, length);
-        let mut lasts = [0; MOST_LANES];
-        lanes.store(last, &mut lasts);
+        let mut length = lanes.min(lanes.sub(end, start), lanes.splat(MOST_KEPT));
         let mut bytes = [[start; 4]; 2];
-        for (part, places) in bytes.iter_mut().zip([&starts, &lasts]) {
-            // SAFETY: a word is in the text of the chunk, behind which there are more than 16 bytes.
-            *part = unsafe { lanes.gather_16(&chunk.bytes, places) };
+        for (i, part) in bytes.iter_mut().enumerate() {
+            // SAFETY: a word is in the text of the chunk, behind which there are more than 32 bytes.
+            *part = unsafe { lanes.gather_16(&chunk.bytes[PART as usize * i..], &starts) };
             lanes.keep_bytes(part, length);
+            length = lanes.sub(length, lanes.splat(PART));
         }
         Words { starts: start, ends: end, numbers: lanes.or(numbers, lanes.splat(missed.flags)), values, bytes }
     }
@@ -108,13 +112,6 @@ impl<L: Lanes> Words<L> {
         lanes.compress(self.numbers, bits, &mut work.numbers[work.count..]);
         work.count += bits.count_ones() as usize;
     }
-}
-
-/// The bits that any of the four numbers of each lane has.
-#[inline(always)]
-fn any<L: Lanes>(lanes: L, sixteens: &Sixteens<L>) -> L::Vector {
-    let [a, b, c, d] = lanes.parts(sixteens);
-    lanes.or(lanes.or(a, b), lanes.or(c, d))
 }
 
 /// The highest bit of bytes that may begin a pseudo word (0xF8 and above) or, if that is asked, a Hangul syllable (0xE8 to

@@ -8,6 +8,7 @@ use crate::missed::Missed;
 use crate::repeats::Repeats;
 use crate::room::lengthen;
 use crate::several::COPIED;
+use crate::short_repeats::ShortRepeats;
 use crate::simd::Simd;
 use crate::simd::lanes::MOST_LANES;
 use crate::transducer;
@@ -42,6 +43,8 @@ pub struct Pieces {
     pub other: Work,
     /// Long words that were there before.
     pub repeats: Repeats,
+    /// Short words that were there before, at levels with lanes.
+    pub short_repeats: ShortRepeats,
     /// What lanes have found and not written yet.
     pub log: Log,
     /// What a level without lanes needs to walk words.
@@ -145,6 +148,7 @@ impl Pieces {
             transducer::walk(tables, &chunk.bytes, self);
         }
         self.repeats.resolve(&mut self.firsts, &mut self.counts);
+        self.short_repeats.resolve(&mut self.firsts, &mut self.counts);
     }
 
     /// The same where an unknown character is unknown by itself: its piece is
@@ -161,6 +165,7 @@ impl Pieces {
             simd.walk_by_characters(&machine, self);
         }
         self.repeats.resolve(&mut self.firsts, &mut self.counts);
+        self.short_repeats.resolve(&mut self.firsts, &mut self.counts);
     }
 
     /// Decide which of the missed words are walked. A word of more than `limit` characters is unknown. The numbers of those
@@ -202,6 +207,7 @@ impl Pieces {
             field.resize(count, 0);
         }
         self.repeats.clear();
+        self.short_repeats.clear(count);
         self.ascii.clear(count);
         self.other.clear(count);
     }
