@@ -74,6 +74,48 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// `pool` words, of which `often` in 16 draws take one of the first eight, so that repeated ones are frequent or rare, in the
+    /// same vector of words or far apart, and the kernel goes on asking for them or does not.
+    #[test]
+    fn repeated_words_are_split_as_naive_max_match_does(
+        tokens in prop::collection::vec("[ab]{1,4}|##[ab]{1,4}|##é|[aé]{1,2}|가|##가", 0..16),
+        pool in prop::collection::vec("[ab]{1,40}|[ab]{12,18}|[abé]{1,34}|[ab]{1,3}가[ab]{0,3}|a{15,17}b{0,2}", 1..60),
+        draws in prop::collection::vec(any::<(u8, prop::sample::Index)>(), 1..600),
+        often in 0..17u8,
+        limit in prop::sample::select(vec![3, 15, 29, 100]),
+        strip_accents in any::<bool>(),
+    ) {
+        let options = options([false, strip_accents, false, false], "##", limit);
+        let limit = limit as usize;
+        let vocabulary = vocabulary(tokens, options, vec![]);
+        let tokens = vocabulary.tokens.iter().cloned().collect();
+        let automaton = automaton(&vocabulary);
+        // What is left of a word whose accents are stripped.
+        let plain = |word: &str| if strip_accents { word.replace('é', "e") } else { word.to_string() };
+        prop_assume!(!strip_accents || pool.iter().all(|word| !word.contains('가')));
+        let draw = |(chance, index): &(u8, prop::sample::Index)| {
+            let few = if chance % 16 < often { pool.len().min(8) } else { pool.len() };
+            &pool[index.index(few)]
+        };
+        let words: Vec<&String> = draws.iter().map(draw).collect();
+        let text = words.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(" ");
+        let expected: Vec<u32> = words.iter().flat_map(|word| naive(&tokens, &plain(word), limit)).collect();
+        for level in Level::available() {
+            let options = EncodeOptions { add_special_tokens: false, strict: false, level };
+            let (mut workspace, mut out) = (Workspace::default(), Encoded::default());
+            // The second time with what the first one has left in the workspace.
+            for _ in 0..2 {
+                out.ids.clear();
+                encode(&automaton, [Some(text.as_bytes())].into_iter(), &options, &mut workspace, &mut out).unwrap();
+                prop_assert_eq!(&out.ids, &expected, "{}", level.name());
+            }
+        }
+    }
+}
+
 /// Longest match from the left, again and again.
 fn naive(vocabulary: &HashMap<String, u32>, word: &str, limit: usize) -> Vec<u32> {
     let chars: Vec<char> = word.chars().collect();
