@@ -378,13 +378,8 @@ impl<'a> Parts<'a> {
         let slots = self.slice(Section::LongWordSlots)?;
         WordTable::<4>::new(parameters.long_words, slots, self.slice(Section::LongWordDisplacements)?)?;
         several::validate(self.slice(Section::WordPieces)?, |id| id < Packed::LIMIT)?;
-        let codes = self.codes()?;
-        let blocks = codes.codes.len() / 256;
-        if !codes.codes.len().is_multiple_of(256) || codes.index.iter().any(|&block| usize::from(block) >= blocks) {
-            return Err("the codes of the trie have a wrong size".into());
-        }
         let (units, transitions) = self.trie()?;
-        validate_layout(units, transitions, self.slice(Section::Pops)?, parameters)
+        validate_layout(units, transitions, self.slice(Section::Pops)?, &self.codes()?, parameters)
     }
 
     fn validate_ids(&self, parameters: &Parameters) -> Result<(), String> {

@@ -1,7 +1,8 @@
 //! What makes a trie, or a transducer, from a file safe to run, whatever bytes it was made of.
 
 use crate::automaton::Parameters;
-use crate::double_array::{MOST_UNITS, POOL_PADDING, Packed, ROOT_UNIT, Unit};
+use crate::code_points::CODE_POINTS;
+use crate::double_array::{Codes, MOST_UNITS, POOL_PADDING, Packed, ROOT_UNIT, Unit};
 use crate::transducer::{self, Transition};
 use crate::trie::NONE;
 use std::collections::HashSet;
@@ -11,18 +12,43 @@ pub fn validate_layout(
     units: &[Unit],
     transitions: &[Transition],
     pops: &[u32],
+    codes: &Codes<'_>,
     parameters: &Parameters,
 ) -> Result<(), String> {
+    validate_codes(codes)?;
     match (units, transitions) {
-        (units, []) => validate_units(units, pops, parameters),
-        ([], transitions) => transducer::validate(transitions, pops, parameters),
+        (units, []) => {
+            validate_units(units, pops, parameters)?;
+            validate_edges(units.iter().map(|unit| unit.check), codes)
+        }
+        ([], transitions) => {
+            transducer::validate(transitions, pops, parameters)?;
+            validate_edges(transitions.iter().map(|transition| transition.check), codes)
+        }
         _ => Err("it has failure links and a transducer".into()),
     }
 }
 
+/// Check that every supplementary code point has a code.
+fn validate_codes(codes: &Codes<'_>) -> Result<(), String> {
+    let blocks = codes.codes.len() / 256;
+    let fits = codes.codes.len().is_multiple_of(256)
+        && codes.index.len() == (CODE_POINTS - 0x1_0000) / 256
+        && codes.index.iter().all(|&block| usize::from(block) < blocks);
+    fits.then_some(()).ok_or_else(|| "the codes of the trie have a wrong size".into())
+}
+
+/// Check that no edge has a code that no character has: one that is on no edge ends every word of a walk in rounds.
+fn validate_edges(checks: impl Iterator<Item = u32>, codes: &Codes<'_>) -> Result<(), String> {
+    let mut edges = (0u32..).zip(checks).filter(|&(_, check)| check != NONE).map(|(unit, check)| unit ^ check);
+    let none = codes.on_no_edge();
+    let fit = edges.all(|code| code <= codes.mask && code != none);
+    fit.then_some(()).ok_or_else(|| "an edge of the trie has a code that no character has".into())
+}
+
 /// Check that the matcher ends and stays inside: a child is one deeper than its parent, a failure link leads to a
-/// smaller depth, and a node pops at most as many tokens as the link gives up characters. Where text is not split into
-/// words every node but the roots has a link.
+/// smaller depth, and a node pops at most as many tokens as the link gives up characters. A node without a link, at which
+/// a walk in rounds pops too, has none to pop. Where text is not split into words every node but the roots has a link.
 fn validate_units(units: &[Unit], pops: &[u32], parameters: &Parameters) -> Result<(), String> {
     let block = 1usize << parameters.code_bits;
     let roots = [ROOT_UNIT, parameters.suffix_root];
@@ -38,6 +64,9 @@ fn validate_units(units: &[Unit], pops: &[u32], parameters: &Parameters) -> Resu
         if unit.failure == NONE {
             if parameters.has_stretches() && own > 0 {
                 return Err("a node of the trie has no failure link".into());
+            }
+            if Packed(unit.pops) != Packed::EMPTY {
+                return Err("a node of the trie without a failure link pops tokens".into());
             }
             continue;
         }
@@ -130,4 +159,43 @@ pub fn validate_pops(packed: Packed, pops: &[u32], checked: &mut HashSet<Packed>
 fn check_ids(tokens: &[u32]) -> Result<(), String> {
     let fit = tokens.iter().all(|&id| id < Packed::LIMIT);
     fit.then_some(()).ok_or_else(|| "failure pops of the trie hold an id out of range".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::double_array::DoubleArray;
+    use crate::failure::Failure;
+    use crate::options::Unknown;
+    use crate::trie::Trie;
+    use bytemuck::Zeroable;
+
+    #[test]
+    fn what_would_mislead_a_walk_in_rounds_is_refused() {
+        let tokens: Vec<(String, u32)> =
+            ["ab", "##c", "c", "d"].iter().zip(0..).map(|(token, id)| (token.to_string(), id)).collect();
+        let trie = Trie::build(&tokens, "##", |token| !token.contains('#'));
+        let DoubleArray { units, mut pool, suffix_root, code_index, codes, bits } =
+            DoubleArray::build(&trie, &Failure::build(&trie, Unknown::Word));
+        let codes = Codes { index: &code_index, codes: &codes, mask: (1 << bits) - 1 };
+        let parameters = Parameters { code_bits: bits, suffix_root, ..Parameters::zeroed() };
+        let validated = |units: &[Unit], pool: &[u32]| validate_layout(units, &[], pool, &codes, &parameters);
+        assert_eq!(validated(&units, &pool), Ok(()));
+        // `a` is no token, so a word that goes no further is unknown. A long list that begins with itself has no end.
+        let a = (units[ROOT_UNIT as usize].base ^ u32::from('a')) as usize;
+        let endless = Packed::LONG << 28;
+        pool[1] = endless;
+        let mut forged = units.clone();
+        forged[a].pops = endless;
+        assert!(validated(&forged, &pool).unwrap_err().contains("pops"));
+        // Behind `d` stands what ends a word.
+        let d = (units[ROOT_UNIT as usize].base ^ u32::from('d')) as usize;
+        let is_free = |base: u32| units[(base ^ codes.on_no_edge()) as usize].check == NONE;
+        let base =
+            (suffix_root + 1..).find(|&base| is_free(base) && units.iter().all(|unit| unit.base != base)).unwrap();
+        let mut forged = units.clone();
+        forged[d].base = base;
+        forged[(base ^ codes.on_no_edge()) as usize] = Unit { check: base, ..units[d] };
+        assert!(validated(&forged, &pool).unwrap_err().contains("code"));
+    }
 }
