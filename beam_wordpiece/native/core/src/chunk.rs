@@ -104,11 +104,10 @@ impl Chunk {
         lengthen(&mut self.ends, size);
     }
 
-    /// Put empty words behind those that are complete.
+    /// Put empty words behind those that are complete; the first of them begins where the open one does, if one is open.
     pub fn pad_words(&mut self, count: usize) {
         self.reserve(0);
-        // A word that is open has its start there.
-        let open = self.starts[self.ended];
+        let open = if self.begun > self.ended { self.starts[self.ended] } else { 0 };
         self.starts[self.ended..self.ended + count].fill(0);
         self.ends[self.ended..self.ended + count].fill(0);
         self.starts[self.ended] = open;

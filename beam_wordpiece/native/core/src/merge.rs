@@ -7,8 +7,11 @@ use std::ops::Range;
 
 /// Ids that are copied at once, whether there are as many or not.
 const BLOCK: usize = 16;
-/// Ids that are copied at least, whether there are as many or not.
-pub const MARGIN: usize = 3 * BLOCK;
+/// Blocks that are copied of found words at least, so many often stand side by side, and of the pieces of a word.
+const FOUND: usize = 3;
+const PIECES: usize = 1;
+/// Ids that may be copied though there are none: behind every source and every output is room for so many.
+pub const MARGIN: usize = FOUND * BLOCK;
 
 /// Append the ids of these words. `text_ends` has the number of words before the end of each text.
 #[inline(always)]
@@ -27,21 +30,23 @@ pub fn merge(lookup: &Lookup, words: Range<usize>, pieces: &Pieces, unk_id: u32,
             out.ends.push((out.ids.len() + at as usize - word) as u64);
             text_end = text_ends.next();
         }
-        append::<3>(&mut out.ids, &lookup.ids[word..], miss as usize - word);
-        append::<1>(&mut out.ids, &pieces.ids[pieces.firsts[number] as usize..], pieces.counts[number] as usize);
+        append::<FOUND>(&mut out.ids, &lookup.ids[word..], miss as usize - word);
+        append::<PIECES>(&mut out.ids, &pieces.ids[pieces.firsts[number] as usize..], pieces.counts[number] as usize);
         word = miss as usize + 1;
     }
     for at in text_end.into_iter().chain(text_ends) {
         out.ends.push((out.ids.len() + at as usize - word) as u64);
     }
-    append::<3>(&mut out.ids, &lookup.ids[word..], words.end - word);
+    append::<FOUND>(&mut out.ids, &lookup.ids[word..], words.end - word);
     // They are in the cache now.
     out.unknowns += out.ids[before..].iter().filter(|&&id| id == unk_id).count();
 }
 
-/// Append the first `count` ids of a source, in whole blocks. Both sides have room for [`MARGIN`] more than that.
+/// Append the first `count` ids of a source, in whole blocks, `BLOCKS` at least. Both sides have room for [`MARGIN`] more
+/// than that.
 #[inline(always)]
 fn append<const BLOCKS: usize>(ids: &mut Vec<u32>, source: &[u32], count: usize) {
+    const { assert!(BLOCKS * BLOCK <= MARGIN && BLOCK <= MARGIN) };
     let most = count + MARGIN;
     assert!(source.len() >= most && ids.capacity() - ids.len() >= most, "there is room for whole blocks");
     let (from, to) = (source.as_ptr(), ids.spare_capacity_mut().as_mut_ptr());

@@ -24,7 +24,7 @@ const FAR_WORDS: usize = 14;
 /// Steps from one look at the text to the next.
 pub const STEPS: usize = 4;
 
-const _: () = assert!(GROUPS * STEPS * MOST_LANES < SIZE, "all groups together fit into half of the log");
+const _: () = assert!(GROUPS * STEPS * MOST_LANES < SIZE, "what is written between two looks at the log fits into it");
 
 /// Words on their way through the automaton. A lane without a word has an empty one, which is over in every step.
 struct Group<L: Lanes> {
