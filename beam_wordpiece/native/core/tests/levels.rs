@@ -6,8 +6,10 @@ use common::{added, automaton, character, options, text, vocabulary};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use wordpiece::automaton::Automaton;
+use wordpiece::chunk::CHUNK;
 use wordpiece::compile::{compile, compile_with_layout};
-use wordpiece::encoder::{EncodeOptions, Encoded, Workspace, encode};
+use wordpiece::document::Document;
+use wordpiece::encoder::{EncodeOptions, Encoded, Part, Workspace, encode, encode_parts};
 use wordpiece::layout::Layout;
 use wordpiece::simd::{Level, portable::Portable};
 
@@ -116,6 +118,56 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// So many that all groups of lanes and batches are filled, what is logged is written many times, and chunks end.
+    #[test]
+    fn many_words_are_split_as_naive_max_match_does(
+        tokens in prop::collection::vec("[ab]{1,8}|##[ab]{1,8}|(##)?[aø中각😀]{1,3}|(##)?[abø가]", 1..40),
+        words in prop::collection::vec(
+            "[ab]{1,6}|[ab]{1,40}|[abøß中가각😀]{1,4}|[abø]{14,30}|[ab]{14,24}[ø가]{1,2}[ab]?|a{1,120}", 1..300),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 500),
+        part in 1..CHUNK,
+        [transducer, strip_accents] in any::<[bool; 2]>(),
+    ) {
+        // Where accents are stripped, syllables are matched as their jamo.
+        let jamo = |text: &str| text.replace('가', "\u{1100}\u{1161}").replace('각', "\u{1100}\u{1161}\u{11A8}");
+        let matched = |text: &str| if strip_accents { jamo(text) } else { text.to_string() };
+        let tokens = tokens.iter().map(|token| matched(token)).collect();
+        let vocabulary = vocabulary(tokens, options([false, strip_accents, false, false], "##", 100), vec![]);
+        let layout = if transducer { Layout::Transducer } else { Layout::FailureLinks };
+        let automaton = Automaton::from_bytes(&compile_with_layout(&vocabulary, layout).unwrap()).unwrap();
+        let of = vocabulary.tokens.iter().cloned().collect();
+        let pieces: Vec<Vec<u32>> = words.iter().map(|word| naive(&of, &matched(word), 100)).collect();
+        let order: Vec<usize> = order.iter().map(|index| index.index(words.len())).collect();
+        let (mut text, mut expected) = (String::new(), vec![900]);
+        while text.len() < 2 * CHUNK + 10_000 {
+            for &word in &order {
+                text.extend([&words[word], " "]);
+                expected.extend(&pieces[word]);
+            }
+        }
+        expected.push(901);
+        for level in Level::available() {
+            prop_assert!(ids(&automaton, &[text.as_bytes()], level).0 == expected, "{}", level.name());
+            prop_assert!(in_parts(&automaton, text.as_bytes(), part, level) == expected, "{} in parts", level.name());
+        }
+    }
+}
+
+/// The ids of a document that comes in parts of so many bytes, each a call.
+fn in_parts(automaton: &Automaton, text: &[u8], size: usize, level: Level) -> Vec<u32> {
+    let options = EncodeOptions { add_special_tokens: true, strict: false, level };
+    let (mut document, mut workspace, mut out) = (Document::default(), Workspace::default(), Encoded::default());
+    let mut parts = text.chunks(size).peekable();
+    while let Some(text) = parts.next() {
+        let part = Part { text: Some(text), ends: parts.peek().is_none() };
+        encode_parts(automaton, std::iter::once(part), &options, &mut document, &mut workspace, &mut out).unwrap();
+    }
+    out.ids
+}
+
 /// Longest match from the left, again and again.
 fn naive(vocabulary: &HashMap<String, u32>, word: &str, limit: usize) -> Vec<u32> {
     let chars: Vec<char> = word.chars().collect();
@@ -163,7 +215,7 @@ fn long_texts_cross_chunks() {
     let vocabulary = vocabulary(tokens, options([true; 4], "##", 100), vec![added("[X]", 950, 0)]);
     let automaton = automaton(&vocabulary);
     for unit in ["a", "aaaaaa b ", "中", "é ", "[X]", "a\u{301}", "\u{302E}", "😀", "x ", "!", "\u{0}"] {
-        for length in [16_000, 16_384, 16_385, 50_000] {
+        for length in [CHUNK - 1, CHUNK, CHUNK + 1, CHUNK + 20_000] {
             let text = unit.repeat(length / unit.len());
             all_levels_agree(&automaton, &[text.as_bytes(), b"b", text.as_bytes()]);
         }
