@@ -87,8 +87,9 @@ def beyond_output(folder: str, megabytes: float) -> dict[str, float]:
     """MB of memory of its own that a process takes for tokenizing beyond the ids it gets, one output at a time.
 
     Text and automaton are mapped files, whose pages are not its own. `opened`: with the automaton and a tokenizer.
-    `first` and `most`: with the first output, and at any time until so much text went through. `left`: at the end,
-    when the output is gone, without what the system may take when it wants to.
+    `first` and `most`: with the first output, and at most with any, until so much text went through; what a call takes
+    and gives back is not seen. `left`: at the end, when the output is gone, without what the system may take when it
+    wants to.
     """
     reader = pa.ipc.open_file(pa.memory_map(str(Path(folder, TEXTS))))
     batches = [reader.get_batch(number).column(0) for number in range(reader.num_record_batches)]

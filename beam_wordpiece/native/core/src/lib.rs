@@ -10,7 +10,7 @@
 //!   `several`, and `sample`, which fills it), put together by `compile`
 //! - the file: `format`, and `automaton` with `tokens`, `added_records` and `validate`
 //! - the four passes over a `chunk` of text: `normalizer` (with `blocks`, `byte_classes`, `wide`, `mixed`, `added`,
-//!   `search`, `exact`), `lookup` (with `lookup_lanes`), `pieces` (with `missed`, `missed_lanes`, `repeats`,
+//!   `search`, `exact`), `lookup` (with `lookup_lanes`, `beginnings`), `pieces` (with `missed`, `missed_lanes`, `repeats`,
 //!   `short_repeats`),
 //!   `walk` (with `walk_lanes`, `walk_readers`, `walk_log`, `walk_rounds`, `starts`), `merge`; `flush` runs the last three
 //!   for a chunk, `encoder` all of them

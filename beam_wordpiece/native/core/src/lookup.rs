@@ -137,7 +137,7 @@ impl Lookup {
         for (group, missed) in self.missed.iter_mut().enumerate() {
             let mut bits = *missed;
             while bits != 0 {
-                let word = 64 * group + bits.trailing_zeros() as usize;
+                let word = GROUP * group + bits.trailing_zeros() as usize;
                 let first = chunk.bytes[chunk.starts[word] as usize..].first_chunk().expect("bytes behind every word");
                 let wide = (0x80..TOKEN_MARK).contains(&first[0]);
                 if wide && !tables.beginnings.has(utf8::decode_readable(first).0) {
@@ -159,7 +159,7 @@ impl Lookup {
             lengthen(&mut self.long, room * 2);
         }
         self.missed.clear();
-        self.missed.resize(words.div_ceil(64), 0);
+        self.missed.resize(words.div_ceil(GROUP), 0);
         words
     }
 
@@ -174,7 +174,7 @@ impl Lookup {
             let value = tables.long_words.get(&[a & low[0], b & low[1], c & high[0], d & high[1]]);
             let value = value.unwrap_or(NOT_FOUND);
             self.ids[word] = value;
-            self.missed[word / 64] &= !(u64::from(value & SEVERAL == 0) << (word % 64));
+            self.missed[word / GROUP] &= !(u64::from(value & SEVERAL == 0) << (word % GROUP));
         }
     }
 }

@@ -148,7 +148,7 @@ fn look_up_long<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &Chunk, found: &
             for (lane, &word) in words[i..].iter().take(L::COUNT).enumerate() {
                 let word = word as usize;
                 found.ids[word] = ids[lane];
-                found.missed[word / 64] &= !(u64::from(!no_id >> lane & 1) << (word % 64));
+                found.missed[word / GROUP] &= !(u64::from(!no_id >> lane & 1) << (word % GROUP));
             }
         }
     }
@@ -192,7 +192,7 @@ impl<const H: usize> Batch<H> {
             let mut key = [[lanes.splat(0); 4]; H];
             for (half, parts) in key.iter_mut().enumerate() {
                 // SAFETY: a word, the open one included, begins in the text of the chunk, behind which there are more
-                // than 32 bytes; padding begins at 0.
+                // than 32 bytes. Behind the last word there is padding, which begins at 0, or words of the batch before.
                 *parts = unsafe { lanes.gather_16(&bytes[16 * half..], &starts[i..]) };
                 lanes.keep_bytes(parts, length);
                 length = lanes.sub(length, lanes.splat(16));

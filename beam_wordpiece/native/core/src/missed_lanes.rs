@@ -67,7 +67,8 @@ impl<L: Lanes> Words<L> {
         let mut length = lanes.min(lanes.sub(end, start), lanes.splat(MOST_KEPT));
         let mut bytes = [[start; 4]; 2];
         for (i, part) in bytes.iter_mut().enumerate() {
-            // SAFETY: a word is in the text of the chunk, behind which there are more than 32 bytes.
+            // SAFETY: a word is in the text of the chunk, behind which there are more than 32 bytes; lanes without a
+            // word have the place 0.
             *part = unsafe { lanes.gather_16(&chunk.bytes[PART as usize * i..], &starts) };
             lanes.keep_bytes(part, length);
             length = lanes.sub(length, lanes.splat(PART));

@@ -57,7 +57,7 @@ impl Counts {
             encode(automaton, texts.by_ref().take(TEXTS), &options, &mut workspace, &mut out)?;
             if out.ends.is_empty() {
                 let mut counts = workspace.counts.unwrap_or_default();
-                // Unknown words, of which no table has any.
+                // Words that are unknown by their first character count as found, and are in no table.
                 counts.found.remove(&automaton.unk_id());
                 return Ok(counts);
             }
