@@ -41,9 +41,9 @@ pub struct Pieces {
     pub ascii: Work,
     /// Other words that have to be walked.
     pub other: Work,
-    /// Long words that were there before.
+    /// Words too long for the tables that were there before.
     pub repeats: Repeats,
-    /// Short words that were there before, at levels with lanes.
+    /// The same of other words.
     pub short_repeats: ShortRepeats,
     /// What lanes have found and not written yet.
     pub log: Log,

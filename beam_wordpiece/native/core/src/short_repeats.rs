@@ -4,6 +4,7 @@
 //! A chunk is long enough for most of the missed words of many texts to be repeated in it: half of those of technical
 //! English, two thirds of those of manuals in German and French, a seventh of those of English books.
 
+use crate::room::lengthen;
 use crate::simd::lanes::{Lanes, MOST_LANES, NUMBERS, Sixteens};
 
 /// Bits of a place in the table of words: several times as many as a chunk mostly has of different ones.
@@ -19,7 +20,8 @@ const SUMMANDS: [[u32; 4]; 2] =
 /// The missed words of a chunk so far.
 #[derive(Debug)]
 pub struct ShortRepeats {
-    /// The last word of each hash, by number. What an earlier chunk has left is like any other wrong number.
+    /// The last word of each hash, by number. What an earlier chunk has left is like any other wrong number: a word of this
+    /// chunk with the same bytes is the same word, and what it repeats itself is resolved before.
     last: Box<[u32; SIZE]>,
     /// The first 16 bytes of each word, and the next 16: with lanes [`Sixteens`] of one vector of words after the other,
     /// otherwise those of one word after the other.
@@ -42,9 +44,9 @@ impl ShortRepeats {
         self.count = 0;
         let room = most + 2 * MOST_LANES;
         if self.numbers.len() < room {
-            self.numbers.resize(2 * room, 0);
-            self.earlier.resize(2 * room, 0);
-            self.bytes.iter_mut().for_each(|bytes| bytes.resize(4 * room, 0));
+            lengthen(&mut self.numbers, 2 * room);
+            lengthen(&mut self.earlier, 2 * room);
+            self.bytes.iter_mut().for_each(|bytes| lengthen(bytes, 4 * room));
         }
     }
 
