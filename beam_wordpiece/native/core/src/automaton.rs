@@ -20,6 +20,7 @@ use crate::validate::validate_layout;
 use crate::word_table::{Shape, WordTable};
 use bytemuck::{AnyBitPattern, Pod, Zeroable};
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Numbers of an automaton, as they are stored.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -89,8 +90,8 @@ pub struct Tables<'a> {
     pub parameters: &'a Parameters,
     /// The code points in the form that blocks of text are looked up in.
     pub blocks: &'a BlockTables,
-    /// Where walks begin.
-    pub starts: &'a Starts,
+    /// Where walks begin, see [`Tables::starts`].
+    pub first_steps: &'a OnceLock<Starts>,
     /// What is found before words are.
     pub added: &'a AddedTokens,
     /// The ids of the tokens of bytes, where these stand for unknown characters; otherwise empty.
@@ -108,7 +109,7 @@ pub struct Automaton {
     layout: Layout,
     rules: Rules,
     blocks: BlockTables,
-    starts: Starts,
+    starts: OnceLock<Starts>,
     added: AddedTokens,
     byte_tokens: Vec<u32>,
     beginnings: Beginnings,
@@ -153,9 +154,8 @@ impl Automaton {
         let unknown = parameters.matching().map_or(Unknown::Word, |matching| matching.unknown);
         let byte_tokens = byte_tokens(&parts.tokens().map_err(damaged)?, unknown);
         let (units, transitions) = parts.trie().map_err(damaged)?;
-        let starts = Starts::new(units, parameters.suffix_root);
         let beginnings = Beginnings::new(units, transitions, parts.codes().map_err(damaged)?, parameters);
-        let has_words = false;
+        let (starts, has_words) = (OnceLock::new(), false);
         let mut automaton =
             Automaton { layout, rules, blocks, starts, added, byte_tokens, beginnings, storage, has_words };
         let tables = automaton.tables();
@@ -325,7 +325,7 @@ impl<'a> Parts<'a> {
             beginnings: &automaton.beginnings,
             parameters,
             blocks: &automaton.blocks,
-            starts: &automaton.starts,
+            first_steps: &automaton.starts,
             added: &automaton.added,
             byte_tokens: &automaton.byte_tokens,
         })

@@ -1,7 +1,8 @@
 //! Where two characters of ASCII lead from a root of the trie: a walk need not take these steps one by one.
 //!
-//! Derived from the trie when an automaton is opened, so the two cannot disagree.
+//! Derived from the trie when it is first needed, so the two cannot disagree.
 
+use crate::automaton::Tables;
 use crate::double_array::{ROOT_UNIT, Unit};
 use crate::trie::NONE;
 
@@ -66,6 +67,14 @@ impl Starts {
     /// Those of a double array, which may be empty.
     pub fn new(units: &[Unit], suffix_root: u32) -> Starts {
         Starts { root: Pairs::new(units, ROOT_UNIT), suffix_root: Pairs::new(units, suffix_root) }
+    }
+}
+
+impl<'a> Tables<'a> {
+    /// Where walks begin: made when a level without lanes walks first, since no other needs them.
+    #[inline(always)]
+    pub fn starts(&self) -> &'a Starts {
+        self.first_steps.get_or_init(|| Starts::new(self.units, self.parameters.suffix_root))
     }
 }
 

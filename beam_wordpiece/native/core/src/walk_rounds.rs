@@ -104,7 +104,7 @@ impl Rounds {
     /// Fill the batch with the words from `first` on; gives the first that found no room.
     #[inline(always)]
     fn begin(&mut self, machine: &Machine<'_>, work: &Work, firsts: &[u32], first: usize, put: Put) -> usize {
-        let (codes, starts) = (machine.tables.codes, machine.tables.starts.root.steps());
+        let (codes, starts) = (machine.tables.codes, machine.tables.starts().root.steps());
         let (mut at, mut next) = (0, first);
         while next < work.count.min(first + BATCH) {
             let word = work.starts[next] as usize..work.ends[next] as usize;
@@ -140,7 +140,7 @@ impl Rounds {
     /// Take a step with each of the active words; gives the number of those that are not at their end.
     #[inline(always)]
     fn take_steps(&mut self, machine: &Machine<'_>, active: usize, differences: &[u32; BATCH]) -> usize {
-        let (units, starts) = (machine.tables.units, machine.tables.starts.suffix_root.steps());
+        let (units, starts) = (machine.tables.units, machine.tables.starts().suffix_root.steps());
         let (mut kept, mut logged) = (0, self.logged);
         for (i, difference) in differences[..active.min(BATCH)].iter().enumerate() {
             let word = self.active[i];
