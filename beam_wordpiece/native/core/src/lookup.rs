@@ -42,11 +42,17 @@ fn load(bytes: &[u8], at: usize) -> [u64; 2] {
     [both as u64, (both >> 64) as u64]
 }
 
-/// The first bytes of a word, or of its rest, as two numbers: 16 at most, with zeros behind where it has fewer.
+/// The first 16 bytes of a word, zeros behind them where it has fewer.
 #[inline(always)]
-pub fn key_part(bytes: &[u8], at: usize, length: usize) -> [u64; 2] {
-    let (part, mask) = (load(bytes, at), KEY_MASKS[length.min(16)]);
-    [part[0] & mask[0], part[1] & mask[1]]
+fn first_16(bytes: &[u8], start: usize, length: usize) -> [u64; 2] {
+    let (word, mask) = (load(bytes, start), KEY_MASKS[length.min(16)]);
+    [word[0] & mask[0], word[1] & mask[1]]
+}
+
+/// The same of the first 32 bytes.
+#[inline(always)]
+pub fn first_32(bytes: &[u8], start: usize, length: usize) -> [[u64; 2]; 2] {
+    [first_16(bytes, start, length), first_16(bytes, start + 16, length.saturating_sub(16))]
 }
 
 /// Different lengths of the words that fit the second table and not the first.
@@ -82,9 +88,7 @@ impl Group {
         for (i, ((&start, &end), key)) in starts.iter().zip(ends).zip(&mut self.keys).enumerate() {
             let length = end.wrapping_sub(start) as usize;
             // A longer word gets the empty key, which is in no table.
-            let mask = KEY_MASKS[if length > key_bytes(2) { 0 } else { length }];
-            let word = load(bytes, start as usize);
-            *key = [word[0] & mask[0], word[1] & mask[1]];
+            *key = first_16(bytes, start as usize, if length > key_bytes(2) { 0 } else { length });
             long |= u64::from(length.wrapping_sub(key_bytes(2) + 1) < LONG_LENGTHS) << i;
         }
         long
@@ -169,9 +173,8 @@ impl Lookup {
             let word = word as usize;
             let (start, end) = (chunk.starts[word] as usize, chunk.ends[word] as usize);
             let length = end.wrapping_sub(start);
-            let ([a, b], [c, d]) = (load(&chunk.bytes, start), load(&chunk.bytes, start + 16));
-            let (low, high) = (KEY_MASKS[length.min(16)], KEY_MASKS[length.saturating_sub(16).min(16)]);
-            let value = tables.long_words.get(&[a & low[0], b & low[1], c & high[0], d & high[1]]);
+            let [[a, b], [c, d]] = first_32(&chunk.bytes, start, length);
+            let value = tables.long_words.get(&[a, b, c, d]);
             let value = value.unwrap_or(NOT_FOUND);
             self.ids[word] = value;
             self.missed[word / GROUP] &= !(u64::from(value & SEVERAL == 0) << (word % GROUP));

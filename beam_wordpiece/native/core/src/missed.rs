@@ -2,7 +2,7 @@
 
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
-use crate::lookup::key_part;
+use crate::lookup::first_32;
 use crate::pieces::{Pieces, SLACK, Work};
 use crate::repeats::LONGER_THAN;
 use crate::several::{self, COPIED, NOT_FOUND};
@@ -39,7 +39,7 @@ impl<'a> Missed<'a> {
             let miss = pieces.words[number] as usize;
             let (start, end) = (self.chunk.starts[miss] as usize, self.chunk.ends[miss] as usize);
             let asked = end - start <= LONGER_THAN && self.values[miss] == NOT_FOUND;
-            let bytes = first_bytes(&self.chunk.bytes, start, end - start);
+            let bytes = first_32(&self.chunk.bytes, start, end - start);
             if !pieces.short_repeats.find_one(bytes, number, asked) {
                 self.decide(pieces, number);
             }
@@ -97,12 +97,6 @@ fn is_ascii(bytes: &[u8], start: usize, end: usize) -> bool {
     let beyond = 8 * 16usize.saturating_sub(end - start) as u32;
     let high = u128::from_le_bytes(*sixteen) & (u128::MAX / 0xFF * 0x80);
     high.checked_shl(beyond).unwrap_or(0) == 0 && (end - start <= 16 || bytes[start + 16..end].is_ascii())
-}
-
-/// The first 32 bytes of a word, zeros behind them where it has fewer.
-#[inline(always)]
-fn first_bytes(bytes: &[u8], start: usize, length: usize) -> [[u64; 2]; 2] {
-    [key_part(bytes, start, length), key_part(bytes, start + 16, length.saturating_sub(16))]
 }
 
 /// Number of characters, a Hangul syllable being two or three where it is split.

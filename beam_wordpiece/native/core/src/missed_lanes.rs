@@ -5,7 +5,6 @@ use crate::missed::Missed;
 use crate::pieces::{Pieces, Work};
 use crate::repeats::LONGER_THAN;
 use crate::several::NOT_FOUND;
-use crate::short_repeats::any;
 use crate::simd::lanes::{Lanes, MOST_LANES, NUMBERS, Sixteens};
 
 /// Bytes that are looked at at once, twice.
@@ -84,7 +83,7 @@ impl<L: Lanes> Words<L> {
         for i in 0..4 {
             both[i] = lanes.or(head[i], tail[i]);
         }
-        lanes.equal(lanes.and(any(lanes, &both), lanes.splat(HIGH)), lanes.splat(0))
+        lanes.equal(lanes.and(lanes.any(&both), lanes.splat(HIGH)), lanes.splat(0))
     }
 
     /// Those that are perhaps not to be walked as they are.
@@ -101,7 +100,7 @@ impl<L: Lanes> Words<L> {
                 great[i] = lanes.or(great[i], has_bits::<L>(lanes, tail[i], true));
             }
         }
-        let great = lanes.not_zero(lanes.and(any(lanes, &great), lanes.splat(HIGH)));
+        let great = lanes.not_zero(lanes.and(lanes.any(&great), lanes.splat(HIGH)));
         lanes.either(lanes.either(long, found), great)
     }
 

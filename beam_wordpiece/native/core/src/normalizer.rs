@@ -74,8 +74,10 @@ pub fn normalize<S: Simd>(
         simd.prefetch(text, position.at + AHEAD);
         let mut block = Block::load(simd, tables, &text[position.at..end]);
         if block.is_plain() && position.marks.is_empty() {
-            position.at += plain_blocks(simd, tables, &text[position.at..end], block, chunk);
-            continue;
+            match plain_blocks(simd, tables, &text[..end], block, position, chunk) {
+                Some(next) => block = next,
+                None => continue,
+            }
         }
         let found = block.find(simd, tables, text, position);
         let start = found.map_or(position.at + block.length, |found| found.start());
@@ -94,22 +96,34 @@ pub fn normalize<S: Simd>(
     Stop::End
 }
 
-/// Add the `first` block of a text and those behind it that are as plain, up to a full chunk; gives their bytes.
+/// Add the `first` block and those behind it that are as plain, up to a full chunk or the end of the text; gives the block
+/// that is not, if one is behind them.
 #[inline(always)]
-fn plain_blocks<S: Simd>(simd: S, tables: &Tables<'_>, text: &[u8], first: Block<S>, chunk: &mut Chunk) -> usize {
-    let (mut at, mut block) = (0, first);
-    let mut run = chunk.whole_blocks();
-    while block.is_plain() {
+fn plain_blocks<S: Simd>(
+    simd: S,
+    tables: &Tables<'_>,
+    text: &[u8],
+    first: Block<S>,
+    position: &mut Position,
+    chunk: &mut Chunk,
+) -> Option<Block<S>> {
+    let mut block = first;
+    let (mut run, mut at) = (chunk.whole_blocks(), position.at);
+    let next = loop {
         run.emit(simd, block.mapped(simd, tables), block.ascii.word, block.ascii.isolated);
         at += BLOCK;
         if run.is_full() || at == text.len() {
-            break;
+            break None;
         }
         simd.prefetch(text, at + AHEAD);
         block = Block::load(simd, tables, &text[at..]);
-    }
+        if !block.is_plain() {
+            break Some(block);
+        }
+    };
     run.finish();
-    at
+    position.at = at;
+    next
 }
 
 /// Add what was found where the position is.

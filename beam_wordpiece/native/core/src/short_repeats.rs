@@ -1,5 +1,5 @@
 //! Words of up to 29 bytes that were missed before in the same chunk: they need no walk of their own. With lanes a vector
-//! of words is asked for at a time, which costs a twentieth of their walk. Between chunks nothing is remembered.
+//! of words is asked for at a time. Between chunks nothing is remembered.
 //!
 //! A chunk is long enough for most of the missed words of many texts to be repeated in it: half of those of technical
 //! English, two thirds of those of manuals in German and French, a seventh of those of English books.
@@ -135,7 +135,7 @@ impl ShortRepeats {
             for (other, here) in other.iter_mut().zip(part) {
                 *other = lanes.xor(*other, *here);
             }
-            difference = lanes.or(difference, any(lanes, &other));
+            difference = lanes.or(difference, lanes.any(&other));
         }
         lanes.equal(difference, lanes.splat(0))
     }
@@ -158,13 +158,6 @@ impl ShortRepeats {
             (firsts[number], counts[number]) = (firsts[earlier], counts[earlier]);
         }
     }
-}
-
-/// The bits that any of the four numbers of each lane has.
-#[inline(always)]
-pub fn any<L: Lanes>(lanes: L, sixteens: &Sixteens<L>) -> L::Vector {
-    let [a, b, c, d] = lanes.parts(sixteens);
-    lanes.or(lanes.or(a, b), lanes.or(c, d))
 }
 
 fn pair(low: u32, high: u32) -> u64 {

@@ -34,6 +34,12 @@ pub trait Lanes: Copy {
     fn keep_bytes(self, sixteens: &mut Sixteens<Self>, lengths: Self::Vector);
     /// The sixteen bytes of each lane as four little-endian numbers.
     fn parts(self, sixteens: &Sixteens<Self>) -> [Self::Vector; 4];
+    /// The bits that any of the four numbers of each lane has.
+    #[inline(always)]
+    fn any(self, sixteens: &Sixteens<Self>) -> Self::Vector {
+        let [a, b, c, d] = self.parts(sixteens);
+        self.or(self.or(a, b), self.or(c, d))
+    }
     /// For each lane the products of the first two and of the last two of its four numbers, each with its summand: all
     /// four halves of these 64 bits, exclusive-or'd.
     fn multiply(self, sixteens: &Sixteens<Self>, summands: &[u32; 4]) -> Self::Vector;
