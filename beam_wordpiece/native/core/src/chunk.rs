@@ -2,7 +2,7 @@
 
 use crate::code_points::{Class, Output};
 use crate::normalizer::BLOCK;
-use crate::room::lengthen;
+use crate::room::Buffer;
 use crate::simd::{Mask, Simd};
 use crate::utf8;
 use std::ops::Range;
@@ -34,13 +34,13 @@ pub struct WordMasks {
 #[derive(Debug, Default)]
 pub struct Chunk {
     /// Normalized text, white space included, without separation between documents.
-    pub bytes: Vec<u8>,
+    pub bytes: Buffer<u8>,
     /// Bytes in use.
     pub len: usize,
     /// First byte of each word.
-    pub starts: Vec<u32>,
+    pub starts: Buffer<u32>,
     /// End of each word.
-    pub ends: Vec<u32>,
+    pub ends: Buffer<u32>,
     /// The character of the text that each byte comes from, where that is wanted; otherwise empty.
     pub origins: Vec<u64>,
     /// Words that have begun.
@@ -69,7 +69,7 @@ impl Chunk {
     /// Make the buffer of bytes at least so long.
     pub fn ensure(&mut self, length: usize) {
         if self.bytes.len() < length {
-            lengthen(&mut self.bytes, with_room(length));
+            self.bytes.lengthen(with_room(length));
         }
     }
 
@@ -100,8 +100,8 @@ impl Chunk {
         let size = with_room(needed);
         self.ensure(size);
         // A word has a byte at least.
-        lengthen(&mut self.starts, size);
-        lengthen(&mut self.ends, size);
+        self.starts.lengthen(size);
+        self.ends.lengthen(size);
     }
 
     /// Put empty words behind those that are complete; the first of them begins where the open one does, if one is open.

@@ -3,7 +3,7 @@
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::merge::MARGIN;
-use crate::room::lengthen;
+use crate::room::Buffer;
 use crate::several::{NOT_FOUND, SEVERAL};
 use crate::simd::Simd;
 use crate::simd::lanes::MOST_LANES;
@@ -15,11 +15,11 @@ use crate::word_table::{WordTable, key_bytes};
 pub struct Lookup {
     /// Id of each word, with room for [`MARGIN`] more behind the last; of those that were missed their value, see
     /// `several`.
-    pub ids: Vec<u32>,
+    pub ids: Buffer<u32>,
     /// Words that were not found or have several pieces: bit `i % 64` of element `i / 64` for word `i`.
     pub missed: Vec<u64>,
     /// Words that were not found because they are too long for the first table, though not for the second.
-    pub(crate) long: Vec<u32>,
+    pub(crate) long: Buffer<u32>,
 }
 
 /// Masks of the first 0 to 16 bytes of a key, as two numbers.
@@ -159,8 +159,8 @@ impl Lookup {
         chunk.pad_words(MOST_LANES);
         let room = words + MARGIN.max(GROUP);
         if self.ids.len() < room {
-            lengthen(&mut self.ids, room * 2);
-            lengthen(&mut self.long, room * 2);
+            self.ids.lengthen(room * 2);
+            self.long.lengthen(room * 2);
         }
         self.missed.clear();
         self.missed.resize(words.div_ceil(GROUP), 0);

@@ -72,7 +72,7 @@ impl Offsets {
     /// Add the ids of the complete words of a chunk.
     pub fn add(&mut self, tables: &Tables<'_>, tokens: &TokenList<'_>, chunk: &Chunk, pieces: &Pieces) {
         let mut missed = pieces.words.iter().zip(pieces.firsts.iter().zip(&pieces.counts)).peekable();
-        for (word, (&start, &end)) in chunk.starts.iter().zip(&chunk.ends).take(chunk.words()).enumerate() {
+        for (word, (&start, &end)) in chunk.starts.iter().zip(chunk.ends.iter()).take(chunk.words()).enumerate() {
             let bytes = start as usize..end as usize;
             match missed.next_if(|&(&number, _)| number as usize == word) {
                 Some((_, (&first, &count))) if count > 1 => {

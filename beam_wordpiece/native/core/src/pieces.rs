@@ -6,7 +6,7 @@ use crate::lookup::{GROUP, Lookup, list};
 use crate::merge::MARGIN;
 use crate::missed::Missed;
 use crate::repeats::Repeats;
-use crate::room::lengthen;
+use crate::room::Buffer;
 use crate::several::COPIED;
 use crate::short_repeats::ShortRepeats;
 use crate::simd::Simd;
@@ -28,9 +28,9 @@ pub struct Pieces {
     pub words: Vec<u32>,
     /// Ids; each word has a stretch of its own, with room for as many pieces as it has bytes and one more. There is
     /// room for [`MARGIN`] more behind the last stretch.
-    pub ids: Vec<u32>,
+    pub ids: Buffer<u32>,
     /// Where each of the ids ends in the buffer of the chunk, 0 where that is not known; of words by their characters.
-    pub places: Vec<u32>,
+    pub places: Buffer<u32>,
     /// Where the stretch of each word begins.
     pub firsts: Vec<u32>,
     /// Number of pieces of each word.
@@ -64,13 +64,13 @@ pub const NUMBER: u32 = FROM_ROOT - 1;
 #[derive(Debug, Default)]
 pub struct Work {
     /// First byte in the buffer of the chunk.
-    pub starts: Vec<u32>,
+    pub starts: Buffer<u32>,
     /// End in the buffer.
-    pub ends: Vec<u32>,
+    pub ends: Buffer<u32>,
     /// Which of the missed words it is; of words by their characters with [`FROM_ROOT`] and [`WHOLE`].
-    pub numbers: Vec<u32>,
+    pub numbers: Buffer<u32>,
     /// Its first bytes, or its first character, as the walk wants them.
-    pub texts: Vec<u32>,
+    pub texts: Buffer<u32>,
     /// Number of words.
     pub count: usize,
 }
@@ -82,7 +82,7 @@ impl Work {
         if self.starts.len() < most + MOST_LANES {
             let Work { starts, ends, numbers, texts, .. } = self;
             for field in [starts, ends, numbers, texts] {
-                lengthen(field, 2 * most + MOST_LANES);
+                field.lengthen(2 * most + MOST_LANES);
             }
         }
     }
@@ -156,7 +156,7 @@ impl Pieces {
     #[inline(always)]
     pub fn run_by_characters<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, lookup: &Lookup) {
         self.decide(simd, tables, chunk, lookup, usize::MAX, FROM_ROOT | WHOLE);
-        lengthen(&mut self.places, self.ids.len());
+        self.places.lengthen(self.ids.len());
         let machine = Machine::new(tables, &chunk.bytes);
         // Lanes that are mostly empty cost as much as full ones.
         if self.ascii.count + self.other.count < S::LANES / 2 {
@@ -201,7 +201,7 @@ impl Pieces {
     pub fn make_room(&mut self, pieces: usize, count: usize) {
         self.room = pieces + SLACK;
         if self.ids.len() < self.room {
-            lengthen(&mut self.ids, self.room * 2);
+            self.ids.lengthen(self.room * 2);
         }
         for field in [&mut self.words, &mut self.firsts, &mut self.counts] {
             field.resize(count, 0);
@@ -216,7 +216,7 @@ impl Pieces {
     pub fn append(&mut self, ids: &[u32]) {
         let end = self.room + ids.len();
         if self.ids.len() < end + SLACK {
-            lengthen(&mut self.ids, end + SLACK);
+            self.ids.lengthen(end + SLACK);
         }
         self.ids[self.room..end].copy_from_slice(ids);
     }

@@ -12,7 +12,6 @@ use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::failure::UNKNOWN_CHARACTER;
 use crate::options::Unknown;
 use crate::pieces::{FROM_ROOT, Pieces, SLACK, WHOLE};
-use crate::room::lengthen;
 use crate::simd::Simd;
 use crate::stretch::Stretch;
 use crate::unknown::{Fault, Sink};
@@ -161,7 +160,7 @@ impl Segments {
     fn prepare(&self, chunk: &Chunk, pieces: &mut Pieces) {
         let room = self.all.iter().map(|segment| segment.end - segment.start + 1).sum();
         pieces.make_room(room, self.all.len());
-        lengthen(&mut pieces.places, pieces.ids.len());
+        pieces.places.lengthen(pieces.ids.len());
         let mut target = 0;
         for (number, &Segment { start, end, flags }) in self.all.iter().enumerate() {
             (pieces.firsts[number], pieces.counts[number]) = (target as u32, 0);

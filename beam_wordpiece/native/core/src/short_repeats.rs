@@ -4,7 +4,7 @@
 //! A chunk is long enough for most of the missed words of many texts to be repeated in it: half of those of technical
 //! English, two thirds of those of manuals in German and French, a seventh of those of English books.
 
-use crate::room::lengthen;
+use crate::room::Buffer;
 use crate::simd::lanes::{Lanes, MOST_LANES, NUMBERS, Sixteens};
 
 /// Bits of a place in the table of words: several times as many as a chunk mostly has of different ones.
@@ -25,16 +25,22 @@ pub struct ShortRepeats {
     last: Box<[u32; SIZE]>,
     /// The first 16 bytes of each word, and the next 16: with lanes [`Sixteens`] of one vector of words after the other,
     /// otherwise those of one word after the other.
-    bytes: [Vec<u64>; 2],
+    bytes: [Buffer<u64>; 2],
     /// Words that are repeated, and which ones they repeat.
-    numbers: Vec<u32>,
-    earlier: Vec<u32>,
+    numbers: Buffer<u32>,
+    earlier: Buffer<u32>,
     count: usize,
 }
 
 impl Default for ShortRepeats {
     fn default() -> ShortRepeats {
-        ShortRepeats { last: Box::new([0; SIZE]), bytes: [vec![], vec![]], numbers: vec![], earlier: vec![], count: 0 }
+        ShortRepeats {
+            last: Box::new([0; SIZE]),
+            bytes: Default::default(),
+            numbers: Buffer::default(),
+            earlier: Buffer::default(),
+            count: 0,
+        }
     }
 }
 
@@ -44,9 +50,9 @@ impl ShortRepeats {
         self.count = 0;
         let room = most + 2 * MOST_LANES;
         if self.numbers.len() < room {
-            lengthen(&mut self.numbers, 2 * room);
-            lengthen(&mut self.earlier, 2 * room);
-            self.bytes.iter_mut().for_each(|bytes| lengthen(bytes, 4 * room));
+            self.numbers.lengthen(2 * room);
+            self.earlier.lengthen(2 * room);
+            self.bytes.iter_mut().for_each(|bytes| bytes.lengthen(4 * room));
         }
     }
 
@@ -153,7 +159,7 @@ impl ShortRepeats {
 
     /// Give the words that are repeated what the earlier ones have.
     pub fn resolve(&self, firsts: &mut [u32], counts: &mut [u32]) {
-        for (&number, &earlier) in self.numbers.iter().zip(&self.earlier).take(self.count) {
+        for (&number, &earlier) in self.numbers.iter().zip(self.earlier.iter()).take(self.count) {
             let (number, earlier) = (number as usize, earlier as usize);
             (firsts[number], counts[number]) = (firsts[earlier], counts[earlier]);
         }

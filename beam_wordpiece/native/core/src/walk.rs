@@ -15,7 +15,7 @@ impl Pieces {
         let Pieces { ids, places, firsts, counts, ascii, other, .. } = self;
         let (bytes, codes) = (machine.bytes, machine.tables.codes);
         for work in [ascii, other] {
-            let words = work.starts.iter().zip(&work.ends).zip(&work.numbers);
+            let words = work.starts.iter().zip(work.ends.iter()).zip(work.numbers.iter());
             for ((&start, &end), &number) in words.take(work.count) {
                 debug_assert_eq!(number & !NUMBER, FROM_ROOT | WHOLE, "segments are for lanes");
                 let first = firsts[(number & NUMBER) as usize] as usize;

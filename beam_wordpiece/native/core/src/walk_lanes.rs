@@ -134,7 +134,7 @@ fn walk_in_groups<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
     for i in (0..*count).step_by(L::COUNT) {
         lanes.store(R::load(&walk, lanes.load(&starts[i..])), &mut texts[i..]);
     }
-    let bytes: usize = starts.iter().zip(&*ends).take(*count).map(|(start, end)| (end - start) as usize).sum();
+    let bytes: usize = starts.iter().zip(ends.iter()).take(*count).map(|(start, end)| (end - start) as usize).sum();
     walk.always_refill = bytes < LONG_WORDS * L::COUNT * *count;
     walk.ask_ahead = bytes < FAR_WORDS * *count;
     walk.texts = &texts[..length];
