@@ -207,14 +207,13 @@ impl Chunk {
         self.after_isolated = 0;
     }
 
-    /// Add a token that was found already, as a word that is in no vocabulary.
+    /// Add a token that was found already, as a word that no text has.
     pub fn push_token(&mut self, id: u32) {
         self.reserve(TOKEN_BYTES);
         self.end_word();
         self.starts[self.begun] = self.len as u32;
         self.begun += 1;
-        self.bytes[self.len] = TOKEN_MARK;
-        self.bytes[self.len + 1..self.len + TOKEN_BYTES].copy_from_slice(&id.to_le_bytes());
+        self.bytes[self.len..self.len + TOKEN_BYTES].copy_from_slice(&token_word(id));
         self.len += TOKEN_BYTES;
         self.ends[self.ended] = self.len as u32;
         self.ended += 1;
@@ -355,6 +354,12 @@ impl WholeBlocks<'_> {
 }
 
 /// The size of a buffer in which so much is needed, and may soon be more.
+/// The word that stands for a token which was found already.
+pub fn token_word(id: u32) -> [u8; TOKEN_BYTES] {
+    let [a, b, c, d] = id.to_le_bytes();
+    [TOKEN_MARK, a, b, c, d]
+}
+
 fn with_room(needed: usize) -> usize {
     // Vectors of places are signed.
     assert!(needed < 1 << 30, "a chunk has less than a gigabyte");

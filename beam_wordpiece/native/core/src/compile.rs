@@ -3,6 +3,7 @@
 use crate::added::AddedTokens;
 use crate::added_records::{self, flags};
 use crate::automaton::{Automaton, Parameters};
+use crate::chunk::token_word;
 use crate::code_points::{CODE_POINTS, CodePointsBuf};
 use crate::double_array::{DoubleArray, Packed};
 use crate::error::Error;
@@ -21,7 +22,7 @@ use crate::utf8;
 use crate::word_table::ID_LIMIT;
 use bytemuck::cast_slice;
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Compile a vocabulary. The same vocabulary gives the same bytes.
@@ -65,8 +66,8 @@ struct Compiled<'a> {
     transitions: Vec<Transition>,
     nodes: usize,
     list: StoredTokens,
-    /// The tokens that are whole words, see [`Reach::whole_words`].
-    whole_words: Vec<(String, u32)>,
+    /// The tokens that are whole words, see [`Reach::whole_words`], and those of the template.
+    whole_words: Vec<(Vec<u8>, u32)>,
 }
 
 impl<'a> Compiled<'a> {
@@ -98,7 +99,7 @@ impl<'a> Compiled<'a> {
             transitions,
             nodes: trie.len(),
             list: list_tokens(&vocabulary.tokens)?,
-            whole_words: if looks_up { reach.whole_words(&vocabulary.tokens) } else { vec![] },
+            whole_words: if looks_up { reach.whole_words(vocabulary) } else { vec![] },
         })
     }
 
@@ -265,19 +266,20 @@ impl Reach<'_> {
         })
     }
 
-    /// The tokens that are whole words, spelled as the normalized text has them: with Hangul syllables whole.
-    fn whole_words(&self, tokens: &[(String, u32)]) -> Vec<(String, u32)> {
+    /// The tokens that are whole words, spelled as the normalized text has them: with Hangul syllables whole. Before them
+    /// those that every text has around it, so that they are found like words.
+    fn whole_words(&self, vocabulary: &Vocabulary) -> Vec<(Vec<u8>, u32)> {
         let limit =
             if self.options.unknown == Unknown::Word { self.options.max_input_chars_per_word } else { u32::MAX };
         let limit = limit as usize;
         let fits = |token: &str| !token.is_empty() && !token.contains('\0') && token.chars().count() <= limit;
-        tokens
-            .iter()
-            .filter(|(token, id)| *id < ID_LIMIT && fits(token) && self.word(token))
-            .map(|(token, id)| {
-                (if self.options.strip_accents { utf8::compose_hangul(token) } else { token.clone() }, *id)
-            })
-            .collect()
+        let words = vocabulary.tokens.iter().filter(|(token, _)| fits(token) && self.word(token)).map(|(token, id)| {
+            let word = if self.options.strip_accents { utf8::compose_hangul(token) } else { token.clone() };
+            (word.into_bytes(), *id)
+        });
+        let template: BTreeSet<u32> = vocabulary.prefix_ids.iter().chain(&vocabulary.suffix_ids).copied().collect();
+        let template = template.into_iter().map(|id| (token_word(id).to_vec(), id));
+        template.chain(words).filter(|(_, id)| *id < ID_LIMIT).collect()
     }
 }
 

@@ -4,7 +4,7 @@
 //! compiled, and every process shares the result through the mapping. It changes speed, and no id.
 
 use crate::automaton::Automaton;
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::encoder::{Workspace, encode};
 use crate::error::Error;
 use crate::lookup::Lookup;
@@ -102,21 +102,21 @@ pub struct Words {
 
 impl Words {
     /// Tables of all words that are in the vocabulary.
-    pub fn of_vocabulary(vocabulary: &[(String, u32)]) -> Words {
-        let words: Vec<(&[u8], u32)> = vocabulary.iter().map(|(word, id)| (word.as_bytes(), *id)).collect();
+    pub fn of_vocabulary(vocabulary: &[(Vec<u8>, u32)]) -> Words {
+        let words: Vec<(&[u8], u32)> = vocabulary.iter().map(|(word, id)| (&word[..], *id)).collect();
         let (short, long) = by_length(&words, |(word, _)| word);
         Words { short: table(&short), long: table(&long), pieces: vec![] }
     }
 
     /// Tables of the words that are the most work in a sample, those of the vocabulary being preferred.
-    pub fn of_sample(vocabulary: &[(String, u32)], counts: &Counts) -> Words {
+    pub fn of_sample(vocabulary: &[(Vec<u8>, u32)], counts: &Counts) -> Words {
         if counts.found.is_empty() && counts.several.is_empty() {
             return Words::of_vocabulary(vocabulary);
         }
         let count = |id: &u32| counts.found.get(id).copied().unwrap_or_default();
-        let mut known: Vec<(&[u8], u32)> = vocabulary.iter().map(|(word, id)| (word.as_bytes(), *id)).collect();
-        // Ids are often in the order of frequency.
-        known.sort_unstable_by_key(|(word, id)| (Reverse(work(word, 1, count(id))), *id));
+        let mut known: Vec<(&[u8], u32)> = vocabulary.iter().map(|(word, id)| (&word[..], *id)).collect();
+        // What every text has comes first. Ids are often in the order of frequency.
+        known.sort_unstable_by_key(|(word, id)| (word[0] != TOKEN_MARK, Reverse(work(word, 1, count(id))), *id));
         let several = counts.several.iter().filter(|(_, several)| several.count >= LEAST_COUNT);
         let mut several: Vec<(&[u8], &Several)> = several.map(|(word, several)| (&word[..], several)).collect();
         several
