@@ -2,9 +2,10 @@
 
     python -m benchmarks.pipeline --corpus corpus.parquet --vocabulary tokenizer.json [--datasets] [--workers 2]
 
-Each contender is a process of its own and is charged for all of its CPU time, its children included. Two figures come
-out: that of the process, and what is left without the CPU of the same process over a file of one row, which is imports,
-the vocabulary and Beam's set-up: paid once a job, not once a file. Contenders take turns; the median of the rounds
+Each contender is a process of its own and is charged for all of its CPU time, its children included. What comes out is
+that of the process; what is left without the CPU of the same process over a file of one row, which is imports, the
+vocabulary and Beam's set-up: paid once a job, not once a file; and what of that is spent outside the system, which
+fetches memory the more slowly the less of it the machine has at hand. Contenders take turns; the median of the rounds
 counts. The pipeline's flags may be added, as in `-- --compression lz4`.
 
 `--copies N`: all of them over N copies of the corpus. That flatters those who keep words that they have seen.
@@ -26,33 +27,50 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
+class Spent(NamedTuple):
+    """Seconds of processes and of their children."""
+
+    user: float
+    system: float
+    wall: float
+
+    @property
+    def cpu(self) -> float:
+        return self.user + self.system
+
+
 @dataclass
 class Contender:
-    """One way to do the job, and what was measured of it: CPU seconds, and bytes of output."""
+    """One way to do the job, and what was measured: each round over the corpus and over a row, bytes of output."""
 
     name: str
-    cpu: list[float] = field(default_factory=list)
-    start_up: list[float] = field(default_factory=list)
+    full: list[Spent] = field(default_factory=list)
+    tiny: list[Spent] = field(default_factory=list)
     size: int = 0
 
-    @property
-    def total(self) -> float:
-        return statistics.median(self.cpu)
-
-    @property
-    def work(self) -> float:
+    def seconds(self) -> tuple[float, float, float, float]:
+        """CPU of the process, of its start-up, and of the corpus; of the last the part that is not the system's."""
         # Each with the start-up that was measured just before it: on a shared machine seconds cost more at times.
-        return statistics.median(full - tiny for full, tiny in zip(self.cpu, self.start_up, strict=True))
+        rounds = list(zip(self.full, self.tiny, strict=True))
+        every = [
+            [full.cpu for full in self.full],
+            [tiny.cpu for tiny in self.tiny],
+            [full.cpu - tiny.cpu for full, tiny in rounds],
+            [full.user - tiny.user for full, tiny in rounds],
+        ]
+        process, start_up, corpus, user = map(statistics.median, every)
+        return process, start_up, corpus, user
 
 
-def run(*commands: list[str]) -> tuple[float, float]:
-    """CPU seconds and wall seconds of processes that start at once, and of their children, until all are done.
+def run(*commands: list[str]) -> Spent:
+    """Seconds of processes that start at once, until all are done.
 
     Raises CalledProcessError where one of them fails.
     """
@@ -66,7 +84,7 @@ def run(*commands: list[str]) -> tuple[float, float]:
                 said.seek(0)
                 sys.stderr.write(said.read())
                 raise subprocess.CalledProcessError(code, command)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
+    return Spent(after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime, wall)
 
 
 def command_of(name: str, inputs: Path, vocabulary: str, output: Path, flags: list[str]) -> list[str]:
@@ -103,21 +121,22 @@ def compare(folder: Path, arguments: argparse.Namespace) -> None:
     names = ["pipeline", "bare", "nanotoken", *["datasets"] * arguments.datasets]
     contenders = [Contender(name) for name in names]
     for turn in range(arguments.rounds):
-        for one in contenders:
+        # Who comes behind one that held much memory pays for what the system has to fetch again: not always the same.
+        first = turn % len(contenders)
+        for one in contenders[first:] + contenders[:first]:
             if one.name == "datasets" and turn > 0:
                 continue  # a minute for 100 MB, and far from all others
-            for inputs, seconds in ((tiny, one.start_up), (full, one.cpu)):
+            for inputs, seconds in ((tiny, one.tiny), (full, one.full)):
                 with tempfile.TemporaryDirectory(dir=folder) as output:
-                    seconds.append(run(command_of(one.name, inputs, vocabulary, Path(output), arguments.flags))[0])
+                    seconds.append(run(command_of(one.name, inputs, vocabulary, Path(output), arguments.flags)))
                     one.size = sum(path.stat().st_size for path in Path(output).glob("*.parquet"))
-    print(
-        f"{'CPU seconds':12s}{'process':>9s}{'start-up':>10s}{'corpus':>9s}{'MB':>8s}   pipeline / it: process, corpus"
-    )
-    ours = contenders[0]
+    heads = ("process", "start-up", "corpus", "user", "MB", "pipeline / it: process", "corpus", "user")
+    print(f"{'CPU seconds':12s}" + "".join(f"{head:>{max(9, len(head) + 2)}s}" for head in heads))
+    ours = contenders[0].seconds()
     for one in contenders:
-        ratios = f"{ours.total / one.total:12.3f}{ours.work / one.work:9.3f}"
-        start_up = statistics.median(one.start_up)
-        print(f"{one.name:12s}{one.total:9.2f}{start_up:10.2f}{one.work:9.2f}{one.size / 1e6:8.2f}{ratios}")
+        process, start_up, corpus, user = one.seconds()
+        ratios = f"{ours[0] / process:24.3f}{ours[2] / corpus:9.3f}{ours[3] / user:9.3f}"
+        print(f"{one.name:12s}{process:9.2f}{start_up:10.2f}{corpus:9.2f}{user:9.2f}{one.size / 1e6:9.2f}{ratios}")
 
 
 def compare_workers(folder: Path, arguments: argparse.Namespace) -> None:
@@ -142,13 +161,13 @@ def compare_workers(folder: Path, arguments: argparse.Namespace) -> None:
         for number in (1, workers)
         for inputs in (tiny, every)
     ]
-    measured: list[list[tuple[float, float]]] = [[] for _ in cases]
+    measured: list[list[Spent]] = [[] for _ in cases]
     for _ in range(arguments.rounds):
         for (commands, number, inputs), seconds in zip(cases, measured, strict=True):
             with tempfile.TemporaryDirectory(dir=folder) as output:
                 seconds.append(run(*commands(number, inputs, Path(output))))
-    for kind, name in enumerate(("CPU", "wall")):
-        medians = [statistics.median(one[kind] for one in seconds) for seconds in measured]
+    for kind, name in (("cpu", "CPU"), ("wall", "wall")):
+        medians = [statistics.median(getattr(one, kind) for one in seconds) for seconds in measured]
         for who, (ones, one, severals, several) in (("pipeline", medians[:4]), ("bare loops", medians[4:])):
             times = f"one process {one:.2f} ({ones:.2f} start-up), {workers} of them {several:.2f} ({severals:.2f})"
             ratios = f"{one / several:.2f} x, {(one - ones) / (several - severals):.2f} x without start-up"

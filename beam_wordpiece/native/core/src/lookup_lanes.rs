@@ -215,10 +215,12 @@ impl<const H: usize> Batch<H> {
         table: &WordTable<'_, W>,
         count: usize,
     ) {
+        for place in &mut self.places[..count] {
+            let at = unsafe { std::ptr::read_volatile(place) } as usize;
+            *place = unsafe { u32::from(*table.displacements.get_unchecked(at)) };
+        }
         for i in (0..count).step_by(L::COUNT) {
-            // SAFETY: a bucket is below the number of displacements, behind which there are four bytes more.
-            let displacements = unsafe { lanes.gather_4(table.displacements, lanes.load(&self.places[i..])) };
-            let slots = hash.slots(lanes, lanes.load(&self.hashes[i..]), displacements);
+            let slots = hash.slots(lanes, lanes.load(&self.hashes[i..]), lanes.load(&self.places[i..]));
             lanes.store(lanes.shl_by(slots, const { (16 * H).ilog2() }), &mut self.places[i..]);
         }
     }
