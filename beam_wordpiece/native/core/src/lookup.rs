@@ -114,6 +114,14 @@ impl Group {
     }
 }
 
+/// Whether a word is unknown by its first character.
+#[inline(always)]
+pub(crate) fn begins_unknown(tables: &Tables<'_>, chunk: &Chunk, word: usize) -> bool {
+    let first = chunk.bytes[chunk.starts[word] as usize..].first_chunk().expect("bytes behind every word");
+    let wide = (0x80..TOKEN_MARK).contains(&first[0]);
+    wide && !tables.beginnings.has(utf8::decode_readable(first).0)
+}
+
 impl Lookup {
     /// Look up every complete word of a chunk, on a level without lanes.
     pub fn run_each(&mut self, tables: &Tables<'_>, chunk: &mut Chunk) {
@@ -142,9 +150,7 @@ impl Lookup {
             let mut bits = *missed;
             while bits != 0 {
                 let word = GROUP * group + bits.trailing_zeros() as usize;
-                let first = chunk.bytes[chunk.starts[word] as usize..].first_chunk().expect("bytes behind every word");
-                let wide = (0x80..TOKEN_MARK).contains(&first[0]);
-                if wide && !tables.beginnings.has(utf8::decode_readable(first).0) {
+                if begins_unknown(tables, chunk, word) {
                     self.ids[word] = tables.parameters.unk_id;
                     *missed &= !(bits & bits.wrapping_neg());
                 }

@@ -2,7 +2,7 @@
 
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
-use crate::lookup::{GROUP, LONG_LENGTHS, Lookup, list};
+use crate::lookup::{GROUP, LONG_LENGTHS, Lookup, begins_unknown, list};
 use crate::several::{NOT_FOUND, SEVERAL};
 use crate::simd::lanes::{Lanes, MOST_LANES};
 use crate::simd::{Mask, Simd};
@@ -57,7 +57,11 @@ fn look_up_short<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, fou
 fn settle_unknown<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &Chunk, found: &mut Lookup) {
     let (words, unk_id) = (chunk.words(), lanes.splat(tables.parameters.unk_id));
     for (group, missed) in found.missed.iter_mut().enumerate() {
-        if missed.count_ones() < MANY {
+        // Where two of them are not unknown, the others hardly are.
+        let two = [missed.trailing_zeros(), missed.checked_ilog2().unwrap_or(0)];
+        if missed.count_ones() < MANY
+            || !two.iter().any(|&bit| begins_unknown(tables, chunk, GROUP * group + bit as usize))
+        {
             continue;
         }
         for i in (0..GROUP.min(words - GROUP * group)).step_by(L::COUNT) {

@@ -7,8 +7,12 @@ use std::ops::Range;
 
 /// Ids that are copied at once, whether there are as many or not.
 const BLOCK: usize = 16;
-/// Blocks that are copied of found words at least, so many often stand side by side, and of the pieces of a word.
+/// Blocks that are copied of found words at least: so many often stand side by side, unless many words are missed.
 const FOUND: usize = 3;
+const FOUND_FEW: usize = 1;
+/// Words for each of the missed ones up to which these are many.
+const MANY_MISSED: usize = 12;
+/// Blocks that are copied of the pieces of a word.
 const PIECES: usize = 1;
 /// Ids that may be copied though there are none: behind every source and every output is room for so many.
 pub const MARGIN: usize = FOUND * BLOCK;
@@ -17,6 +21,24 @@ pub const MARGIN: usize = FOUND * BLOCK;
 #[inline(always)]
 pub fn merge(lookup: &Lookup, words: Range<usize>, pieces: &Pieces, unk_id: u32, text_ends: &[u32], out: &mut Encoded) {
     let before = out.ids.len();
+    if words.len() < MANY_MISSED * pieces.words.len() {
+        merge_runs::<FOUND_FEW>(lookup, words, pieces, text_ends, out);
+    } else {
+        merge_runs::<FOUND>(lookup, words, pieces, text_ends, out);
+    }
+    // They are in the cache now.
+    out.unknowns += out.ids[before..].iter().filter(|&&id| id == unk_id).count();
+}
+
+/// Append the ids, in turn those of a run of found words, `BLOCKS` blocks at least, and those of a missed one.
+#[inline(always)]
+fn merge_runs<const BLOCKS: usize>(
+    lookup: &Lookup,
+    words: Range<usize>,
+    pieces: &Pieces,
+    text_ends: &[u32],
+    out: &mut Encoded,
+) {
     let most = words.len() + pieces.counts.iter().map(|&count| count as usize).sum::<usize>();
     out.ids.reserve(most + MARGIN);
     let mut text_ends = text_ends.iter().copied();
@@ -30,16 +52,14 @@ pub fn merge(lookup: &Lookup, words: Range<usize>, pieces: &Pieces, unk_id: u32,
             out.ends.push((out.ids.len() + at as usize - word) as u64);
             text_end = text_ends.next();
         }
-        append::<FOUND>(&mut out.ids, &lookup.ids[word..], miss as usize - word);
+        append::<BLOCKS>(&mut out.ids, &lookup.ids[word..], miss as usize - word);
         append::<PIECES>(&mut out.ids, &pieces.ids[pieces.firsts[number] as usize..], pieces.counts[number] as usize);
         word = miss as usize + 1;
     }
     for at in text_end.into_iter().chain(text_ends) {
         out.ends.push((out.ids.len() + at as usize - word) as u64);
     }
-    append::<FOUND>(&mut out.ids, &lookup.ids[word..], words.end - word);
-    // They are in the cache now.
-    out.unknowns += out.ids[before..].iter().filter(|&&id| id == unk_id).count();
+    append::<BLOCKS>(&mut out.ids, &lookup.ids[word..], words.end - word);
 }
 
 /// Append the first `count` ids of a source, in whole blocks, `BLOCKS` at least. Both sides have room for [`MARGIN`] more
