@@ -18,13 +18,17 @@ pub struct Repeats {
     last: [(Range<usize>, u32); SIZE],
     /// Pairs of missed words: one, and an earlier one that is the same.
     found: Vec<[u32; 2]>,
+    /// There is something to forget.
+    used: bool,
 }
 
 impl Repeats {
     /// Forget everything.
     pub fn clear(&mut self) {
-        self.found.clear();
-        self.last.fill((0..0, 0));
+        if std::mem::take(&mut self.used) {
+            self.found.clear();
+            self.last.fill((0..0, 0));
+        }
     }
 
     /// Whether missed word `number`, which stands there and is longer than [`LONGER_THAN`] bytes, is an earlier one.
@@ -38,6 +42,7 @@ impl Repeats {
             return true;
         }
         *last = (word, number as u32);
+        self.used = true;
         false
     }
 
@@ -52,7 +57,7 @@ impl Repeats {
 
 impl Default for Repeats {
     fn default() -> Repeats {
-        Repeats { last: std::array::from_fn(|_| (0..0, 0)), found: Vec::new() }
+        Repeats { last: std::array::from_fn(|_| (0..0, 0)), found: Vec::new(), used: false }
     }
 }
 

@@ -9,12 +9,14 @@ use crate::double_array::{Codes, Packed};
 use crate::pieces::{Pieces, Work};
 use crate::starts::{END, NO_PAIR, PAIRS, Step, place, step};
 use crate::trie::NONE;
-use crate::walk::{Machine, code, pop, walk_one};
+use crate::walk::{Machine, code, pop, walk_each, walk_one};
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
 /// Words of a batch: so many that their steps overlap, and so few that what they need stays in the nearest cache.
 const BATCH: usize = 128;
+/// Of fewer words one after the other is walked: a round costs more than it saves.
+const FEW: usize = 8;
 /// Characters of a batch, with one more for the end of each word.
 const CHARACTERS: usize = 2048;
 /// Characters that are written at once, whether there are as many or not.
@@ -83,6 +85,9 @@ impl Rounds {
         firsts: &[u32],
         counts: &mut [u32],
     ) {
+        if work.count < FEW {
+            return walk_each(machine, work, ids, firsts, counts);
+        }
         let (mut next, mut differences) = (0, [0; BATCH]);
         while next < work.count {
             let words = next..self.begin(machine, work, firsts, next, put);
