@@ -43,6 +43,20 @@ def size_of(documents: list[str]) -> int:
     return sum(len(text.encode()) for text in documents)
 
 
+def batches(documents: list[str], megabytes: float) -> Iterator[list[str]]:
+    """The documents, as many in a batch as make up so many MB of UTF-8, one at least."""
+    batch: list[str] = []
+    size = 0
+    for document in documents:
+        batch.append(document)
+        size += len(document.encode())
+        if size >= megabytes * 1e6:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
 def cut(text: str, length: int) -> list[str]:
     """Documents of so many characters."""
     return [text[start : start + length] for start in range(0, len(text), length)]
