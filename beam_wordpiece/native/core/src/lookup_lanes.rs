@@ -2,9 +2,9 @@
 
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
-use crate::lookup::{GROUP, LONG_LENGTHS, Lookup, begins_unknown, list};
+use crate::lookup::{GROUP, LONG_LENGTHS, Lookup, begins_unknown};
 use crate::several::{NOT_FOUND, SEVERAL};
-use crate::simd::lanes::{Lanes, MOST_LANES};
+use crate::simd::lanes::{Lanes, MOST_LANES, NUMBERS};
 use crate::simd::{Mask, Simd};
 use crate::word_table::{LaneHash, WordTable, key_bytes};
 
@@ -16,25 +16,27 @@ const MANY: u32 = 16;
 /// Look up every complete word of a chunk.
 #[inline(always)]
 pub fn look_up<L: Lanes + Simd>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
-    look_up_short(lanes, tables, chunk, found);
-    settle_unknown(lanes, tables, chunk, found);
-    let long = list_long(lanes, chunk, found);
+    let long = look_up_short(lanes, tables, chunk, found);
     if long > 0 {
         look_up_long(lanes, tables, chunk, found, long);
     }
+    settle_unknown(lanes, tables, chunk, found);
 }
 
-/// Look up the words in the first table.
+/// Look up the words in the first table, and list those that are too long for it and not for the second; gives their
+/// number.
 #[inline(always)]
-fn look_up_short<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
+fn look_up_short<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) -> usize {
     let words = found.begin(chunk);
     // Own copies, which nothing that is written can change.
     let (table, hash) = (tables.words, LaneHash::new(lanes, &tables.words.shape));
     let (bytes, starts, ends) = (&chunk.bytes[..], &chunk.starts[..], &chunk.ends[..]);
     let mut batch = Batch::<1>::new();
+    let mut long = 0;
     for first in (0..words).step_by(BATCH) {
         let count = BATCH.min(words - first);
         batch.hash(lanes, &hash, bytes, [&starts[first..], &ends[first..]], count);
+        long += list_long(lanes, [&starts[first..], &ends[first..]], first, count, &mut found.long[long..]);
         batch.displace(lanes, &hash, &table, count);
         let values = &mut found.ids[first..];
         for (group, missed) in found.missed[first / GROUP..].iter_mut().take(BATCH / GROUP).enumerate() {
@@ -50,6 +52,26 @@ fn look_up_short<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, fou
         // What the last vector has behind the last word is none.
         *last &= Mask::MAX >> ((GROUP - words % GROUP) % GROUP);
     }
+    long
+}
+
+/// List those of `count` words that fit the second table and not the first, by their numbers, the first of which is
+/// `first`; gives how many they are. Padding behind the last word is none of them: it ends where the buffer begins.
+#[inline(always)]
+fn list_long<L: Lanes>(lanes: L, [starts, ends]: [&[u32]; 2], first: usize, count: usize, list: &mut [u32]) -> usize {
+    let (shortest, lengths) = (lanes.splat(key_bytes(2) as u32 + 1), lanes.splat(LONG_LENGTHS as u32));
+    let mut long = 0;
+    for i in (0..count).step_by(L::COUNT) {
+        let length = lanes.sub(lanes.load(&ends[i..]), lanes.load(&starts[i..]));
+        let is_long = lanes.greater(lengths, lanes.min(lanes.sub(length, shortest), lengths));
+        let bits = lanes.bits(is_long);
+        if bits != 0 {
+            let numbers = lanes.add(lanes.load(&NUMBERS), lanes.splat((first + i) as u32));
+            lanes.compress(numbers, bits, &mut list[long..]);
+            long += bits.count_ones() as usize;
+        }
+    }
+    long
 }
 
 /// Give many of the missed words their id that are unknown by their first character. Others are walked.
@@ -114,21 +136,6 @@ fn decode_wide<L: Lanes>(lanes: L, text: L::Vector) -> L::Vector {
     let four = lanes.or(lanes.shl::<6>(lanes.and(three, lanes.splat(0x7FFF))), fourth);
     let three_or_four = lanes.select(lanes.greater(lead, lanes.splat(0xEF)), three, four);
     lanes.select(lanes.greater(lead, lanes.splat(0xDF)), two, three_or_four)
-}
-
-/// List those of the missed words that fit the second table and not the first; gives their number.
-#[inline(always)]
-fn list_long<L: Lanes + Simd>(lanes: L, chunk: &Chunk, found: &mut Lookup) -> usize {
-    let missed = list(lanes, &found.missed, &mut found.long);
-    let mut long = 0;
-    for i in 0..missed {
-        let word = found.long[i];
-        let length = chunk.ends[word as usize].wrapping_sub(chunk.starts[word as usize]) as usize;
-        // Written whether it is one or not: a branch here would often be mispredicted.
-        found.long[long] = word;
-        long += usize::from(length.wrapping_sub(key_bytes(2) + 1) < LONG_LENGTHS);
-    }
-    long
 }
 
 /// Look up the first `count` of the words in `found.long` in the second table.
