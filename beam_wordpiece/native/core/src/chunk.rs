@@ -353,13 +353,13 @@ impl WholeBlocks<'_> {
     }
 }
 
-/// The size of a buffer in which so much is needed, and may soon be more.
 /// The word that stands for a token which was found already.
 pub fn token_word(id: u32) -> [u8; TOKEN_BYTES] {
     let [a, b, c, d] = id.to_le_bytes();
     [TOKEN_MARK, a, b, c, d]
 }
 
+/// The size of a buffer in which so much is needed, and may soon be more.
 fn with_room(needed: usize) -> usize {
     // Vectors of places are signed.
     assert!(needed < 1 << 30, "a chunk has less than a gigabyte");
