@@ -4,7 +4,7 @@ use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::lookup::{GROUP, LONG_LENGTHS, Lookup, begins_unknown};
 use crate::several::{NOT_FOUND, SEVERAL};
-use crate::simd::lanes::{Lanes, MOST_LANES, NUMBERS};
+use crate::simd::lanes::{Lanes, MOST_LANES, NUMBERS, place};
 use crate::simd::{Mask, Simd};
 use crate::word_table::{LaneHash, WordTable, key_bytes};
 
@@ -226,9 +226,11 @@ impl<const H: usize> Batch<H> {
         table: &WordTable<'_, W>,
         count: usize,
     ) {
-        for place in &mut self.places[..count] {
-            let at = unsafe { std::ptr::read_volatile(place) } as usize;
-            *place = unsafe { u32::from(*table.displacements.get_unchecked(at)) };
+        // One by one, which is as fast as the gather of AVX-512 and faster than loads and inserts.
+        for i in 0..count.min(BATCH) {
+            let bucket = place(&self.places, i);
+            // SAFETY: a bucket is below the number of displacements.
+            self.places[i] = u32::from(unsafe { *table.displacements.get_unchecked(bucket) });
         }
         for i in (0..count).step_by(L::COUNT) {
             let slots = hash.slots(lanes, lanes.load(&self.hashes[i..]), lanes.load(&self.places[i..]));
