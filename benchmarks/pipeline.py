@@ -3,10 +3,10 @@
     python -m benchmarks.pipeline --corpus corpus.parquet --vocabulary tokenizer.json [--datasets] [--workers 2]
 
 Each contender is a process of its own and is charged for all of its CPU time, its children included. What comes out is
-that of the process; what is left without the CPU of the same process over a file of one row, which is imports, the
-vocabulary and Beam's set-up: paid once a job, not once a file; and what of that is spent outside the system, which
-fetches memory the more slowly the less of it the machine has at hand. Contenders take turns; the median of the rounds
-counts. The pipeline's flags may be added, as in `-- --compression lz4`.
+the CPU time of the process; what is left of it without that of the same process over a file of one row, which is
+imports, the vocabulary and Beam's set-up: paid once a job, not once a file; and what of that is spent outside the system,
+which fetches memory the more slowly the less of it the machine has at hand. Contenders take turns; the median of the
+rounds counts. The pipeline's flags may be added, as in `-- --compression lz4`.
 
 `--copies N`: all of them over N copies of the corpus. That flatters those who keep words that they have seen.
 `--workers N`: also the wall time of N worker processes beside that of one, over N times as many copies, and the same of
@@ -18,6 +18,7 @@ Needs the package with Beam, nanotoken, and for --datasets HuggingFace's dataset
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import resource
 import statistics
@@ -135,7 +136,10 @@ def compare(folder: Path, arguments: argparse.Namespace) -> None:
     ours = contenders[0].seconds()
     for one in contenders:
         process, start_up, corpus, user = one.seconds()
-        ratios = f"{ours[0] / process:24.3f}{ours[2] / corpus:9.3f}{ours[3] / user:9.3f}"
+        ratios = "".join(
+            f"{a / b if b > 0 else math.nan:{width}.3f}"
+            for a, b, width in ((ours[0], process, 24), (ours[2], corpus, 9), (ours[3], user, 9))
+        )
         print(f"{one.name:12s}{process:9.2f}{start_up:10.2f}{corpus:9.2f}{user:9.2f}{one.size / 1e6:9.2f}{ratios}")
 
 

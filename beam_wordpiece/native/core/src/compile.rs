@@ -266,8 +266,8 @@ impl Reach<'_> {
         })
     }
 
-    /// The tokens that are whole words, spelled as the normalized text has them: with Hangul syllables whole. Before them
-    /// those that every text has around it, so that they are found like words.
+    /// The tokens that are whole words, spelled as the normalized text has them: with Hangul syllables whole. Where there
+    /// are some, before them those that every text has around it, so that they are found like words.
     fn whole_words(&self, vocabulary: &Vocabulary) -> Vec<(Vec<u8>, u32)> {
         let limit =
             if self.options.unknown == Unknown::Word { self.options.max_input_chars_per_word } else { u32::MAX };
@@ -277,9 +277,13 @@ impl Reach<'_> {
             let word = if self.options.strip_accents { utf8::compose_hangul(token) } else { token.clone() };
             (word.into_bytes(), *id)
         });
-        let template: BTreeSet<u32> = vocabulary.prefix_ids.iter().chain(&vocabulary.suffix_ids).copied().collect();
-        let template = template.into_iter().map(|id| (token_word(id).to_vec(), id));
-        template.chain(words).filter(|(_, id)| *id < ID_LIMIT).collect()
+        let mut words: Vec<(Vec<u8>, u32)> = words.filter(|(_, id)| *id < ID_LIMIT).collect();
+        if !words.is_empty() {
+            let template: BTreeSet<u32> = vocabulary.prefix_ids.iter().chain(&vocabulary.suffix_ids).copied().collect();
+            let template = template.into_iter().filter(|id| *id < ID_LIMIT);
+            words.splice(..0, template.map(|id| (token_word(id).to_vec(), id)));
+        }
+        words
     }
 }
 

@@ -44,6 +44,13 @@ impl Workspace {
         Workspace { segments: Segments::of(bytes), ..Workspace::default() }
     }
 
+    /// Buffers with which so many words are walked in rounds on the portable level, whatever is fast.
+    pub fn with_rounds(words: usize) -> Workspace {
+        let mut workspace = Workspace::default();
+        workspace.pieces.rounds.few = words;
+        workspace
+    }
+
     /// Buffers that count the words on the way.
     pub(crate) fn counting() -> Workspace {
         Workspace { counts: Some(Counts::default()), ..Workspace::default() }

@@ -18,7 +18,7 @@ pub struct Lookup {
     pub ids: Buffer<u32>,
     /// Words that were not found or have several pieces: bit `i % 64` of element `i / 64` for word `i`.
     pub missed: Vec<u64>,
-    /// Words that were not found because they are too long for the first table, though not for the second.
+    /// Words that are too long for the first table, though not for the second.
     pub(crate) long: Buffer<u32>,
 }
 
@@ -164,10 +164,8 @@ impl Lookup {
         let words = chunk.words();
         chunk.pad_words(MOST_LANES);
         let room = words + MARGIN.max(GROUP);
-        if self.ids.len() < room {
-            self.ids.lengthen(room * 2);
-            self.long.lengthen(room * 2);
-        }
+        self.ids.ensure(room);
+        self.long.ensure(room);
         self.missed.clear();
         self.missed.resize(words.div_ceil(GROUP), 0);
         words
@@ -183,7 +181,8 @@ impl Lookup {
             let value = tables.long_words.get(&[a, b, c, d]);
             let value = value.unwrap_or(NOT_FOUND);
             self.ids[word] = value;
-            self.missed[word / GROUP] &= !(u64::from(value & SEVERAL == 0) << (word % GROUP));
+            let (group, bit) = (word / GROUP, word % GROUP);
+            self.missed[group] = self.missed[group] & !(1 << bit) | u64::from(value & SEVERAL != 0) << bit;
         }
     }
 }

@@ -4,8 +4,8 @@ use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
 use crate::lookup::{GROUP, LONG_LENGTHS, Lookup, begins_unknown};
 use crate::several::{NOT_FOUND, SEVERAL};
+use crate::simd::Mask;
 use crate::simd::lanes::{Lanes, MOST_LANES, NUMBERS, place};
-use crate::simd::{Mask, Simd};
 use crate::word_table::{LaneHash, WordTable, key_bytes};
 
 /// Words that are hashed before the first of them is compared, so that their loads from the table overlap.
@@ -15,7 +15,7 @@ const MANY: u32 = 16;
 
 /// Look up every complete word of a chunk.
 #[inline(always)]
-pub fn look_up<L: Lanes + Simd>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
+pub fn look_up<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, found: &mut Lookup) {
     let long = look_up_short(lanes, tables, chunk, found);
     if long > 0 {
         look_up_long(lanes, tables, chunk, found, long);
@@ -159,7 +159,8 @@ fn look_up_long<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &Chunk, found: &
             for (lane, &word) in words[i..].iter().take(L::COUNT).enumerate() {
                 let word = word as usize;
                 found.ids[word] = ids[lane];
-                found.missed[word / GROUP] &= !(u64::from(!no_id >> lane & 1) << (word % GROUP));
+                let (group, bit) = (word / GROUP, word % GROUP);
+                found.missed[group] = found.missed[group] & !(1 << bit) | u64::from(no_id >> lane & 1) << bit;
             }
         }
     }
@@ -213,7 +214,7 @@ impl<const H: usize> Batch<H> {
             }
             let hashes = hash.of(lanes, &key);
             lanes.store(hashes, &mut self.hashes[i..]);
-            lanes.store(hash.buckets(lanes, hashes), &mut self.places[i..]);
+            lanes.store(hash.buckets_of(lanes, hashes), &mut self.places[i..]);
         }
     }
 
@@ -226,10 +227,11 @@ impl<const H: usize> Batch<H> {
         table: &WordTable<'_, W>,
         count: usize,
     ) {
+        assert!(hash.buckets <= table.displacements.len(), "the hash is that of the table");
         // One by one, which is as fast as the gather of AVX-512 and faster than loads and inserts.
         for i in 0..count.min(BATCH) {
             let bucket = place(&self.places, i);
-            // SAFETY: a bucket is below the number of displacements.
+            // SAFETY: [`LaneHash::buckets_of`] gave a number below that of the buckets, and no fewer displacements are there.
             self.places[i] = u32::from(unsafe { *table.displacements.get_unchecked(bucket) });
         }
         for i in (0..count).step_by(L::COUNT) {

@@ -79,12 +79,8 @@ impl Work {
     /// Forget all words, and make room for so many.
     pub fn clear(&mut self, most: usize) {
         self.count = 0;
-        if self.starts.len() < most + MOST_LANES {
-            let Work { starts, ends, numbers, texts, .. } = self;
-            for field in [starts, ends, numbers, texts] {
-                field.lengthen(2 * most + MOST_LANES);
-            }
-        }
+        let Work { starts, ends, numbers, texts, .. } = self;
+        [starts, ends, numbers, texts].into_iter().for_each(|field| field.ensure(most + MOST_LANES));
     }
 
     /// Put empty words behind the last one.
@@ -156,7 +152,7 @@ impl Pieces {
     #[inline(always)]
     pub fn run_by_characters<S: Simd>(&mut self, simd: S, tables: &Tables<'_>, chunk: &mut Chunk, lookup: &Lookup) {
         self.decide(simd, tables, chunk, lookup, usize::MAX, FROM_ROOT | WHOLE);
-        self.places.lengthen(self.ids.len());
+        self.places.ensure(self.ids.len());
         let machine = Machine::new(tables, &chunk.bytes);
         // Lanes that are mostly empty cost as much as full ones.
         if self.ascii.count + self.other.count < S::LANES / 2 {
@@ -200,9 +196,7 @@ impl Pieces {
     /// Make room for so many pieces of so many words.
     pub fn make_room(&mut self, pieces: usize, count: usize) {
         self.room = pieces + SLACK;
-        if self.ids.len() < self.room {
-            self.ids.lengthen(self.room * 2);
-        }
+        self.ids.ensure(self.room);
         for field in [&mut self.words, &mut self.firsts, &mut self.counts] {
             field.resize(count, 0);
         }
@@ -215,9 +209,7 @@ impl Pieces {
     /// Add ids behind the stretches, which any word may have for its pieces.
     pub fn append(&mut self, ids: &[u32]) {
         let end = self.room + ids.len();
-        if self.ids.len() < end + SLACK {
-            self.ids.lengthen(end + SLACK);
-        }
+        self.ids.ensure(end + SLACK);
         self.ids[self.room..end].copy_from_slice(ids);
     }
 }

@@ -22,9 +22,10 @@ pub struct Buffer<T> {
     _map: Option<MmapMut>,
 }
 
-// SAFETY: the numbers are in memory that only this buffer has.
+// SAFETY: the numbers are in memory that only this buffer has and reaches through itself, as a Vec does; what is not Send
+// is the bare pointer alone.
 unsafe impl<T: Pod + Send> Send for Buffer<T> {}
-// SAFETY: as above, and only who has the buffer for himself can write.
+// SAFETY: as above, and nothing is written through a shared reference.
 unsafe impl<T: Pod + Sync> Sync for Buffer<T> {}
 
 impl<T> Default for Buffer<T> {
@@ -34,10 +35,21 @@ impl<T> Default for Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// Make it at least so long, with zeros behind what is in it.
+    /// Make room for so many numbers, and some more where there was less. Of two buffers with room for as many, one may
+    /// have more.
+    #[inline(always)]
+    pub fn ensure(&mut self, length: usize) {
+        if self.length < length {
+            self.lengthen(length + length / 2);
+        }
+    }
+
+    /// Make it at least so long, with zeros behind what was in it.
+    #[cold]
     pub fn lengthen(&mut self, length: usize) {
         if self.length < length {
-            let mut map = zeros(length.max(LEAST) * size_of::<T>());
+            let bytes = length.max(LEAST).checked_mul(size_of::<T>()).expect("a buffer has less than all memory");
+            let mut map = zeros(bytes);
             let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut map);
             numbers[..self.length].copy_from_slice(self);
             *self = Buffer { start: NonNull::from(&mut *numbers).cast(), length: numbers.len(), _map: Some(map) };
@@ -61,7 +73,8 @@ impl<T: Pod> Deref for Buffer<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: the map has so many numbers there, and lives and stays where it is as long as the buffer.
+        // SAFETY: the map has so many numbers there, begins where a page does, and lives and stays where it is as long as
+        // the buffer. Without a map there are none.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
@@ -82,13 +95,16 @@ mod tests {
     fn what_is_in_a_buffer_stays_and_zeros_follow() {
         let mut buffer = Buffer::<u32>::default();
         assert!(buffer.is_empty());
-        buffer.lengthen(2);
+        buffer.ensure(2);
         assert_eq!(buffer[..], [0; LEAST]);
         buffer.fill(7);
         buffer.lengthen(LEAST + 2);
         assert!(buffer[..LEAST].iter().all(|number| *number == 7));
         assert_eq!(buffer[LEAST..], [0, 0]);
         buffer.lengthen(3);
+        buffer.ensure(3);
         assert_eq!(buffer.len(), LEAST + 2);
+        buffer.ensure(LEAST + 3);
+        assert!(buffer.len() > LEAST + 3 && buffer[LEAST - 1..LEAST + 1] == [7, 0]);
     }
 }

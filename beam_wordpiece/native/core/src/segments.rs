@@ -160,7 +160,7 @@ impl Segments {
     fn prepare(&self, chunk: &Chunk, pieces: &mut Pieces) {
         let room = self.all.iter().map(|segment| segment.end - segment.start + 1).sum();
         pieces.make_room(room, self.all.len());
-        pieces.places.lengthen(pieces.ids.len());
+        pieces.places.ensure(pieces.ids.len());
         let mut target = 0;
         for (number, &Segment { start, end, flags }) in self.all.iter().enumerate() {
             (pieces.firsts[number], pieces.counts[number]) = (target as u32, 0);

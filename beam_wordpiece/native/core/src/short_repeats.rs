@@ -49,11 +49,9 @@ impl ShortRepeats {
     pub fn clear(&mut self, most: usize) {
         self.count = 0;
         let room = most + 2 * MOST_LANES;
-        if self.numbers.len() < room {
-            self.numbers.lengthen(2 * room);
-            self.earlier.lengthen(2 * room);
-            self.bytes.iter_mut().for_each(|bytes| bytes.lengthen(4 * room));
-        }
+        self.numbers.ensure(room);
+        self.earlier.ensure(room);
+        self.bytes.iter_mut().for_each(|bytes| bytes.ensure(2 * room));
     }
 
     /// Whether asking for more words of this chunk does not pay. From then on none is asked for, as the bytes of those that

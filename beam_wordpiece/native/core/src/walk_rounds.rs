@@ -15,7 +15,7 @@ use std::ops::Range;
 
 /// Words of a batch: so many that their steps overlap, and so few that what they need stays in the nearest cache.
 const BATCH: usize = 128;
-/// Of fewer words one after the other is walked: a round costs more than it saves.
+/// Of fewer words a round costs more than it saves.
 const FEW: usize = 8;
 /// Characters of a batch, with one more for the end of each word.
 const CHARACTERS: usize = 2048;
@@ -51,6 +51,8 @@ pub struct Rounds {
     ends: [u32; BATCH],
     /// Where the next piece of each word goes.
     targets: [u32; BATCH],
+    /// Fewer words are walked one after the other.
+    pub few: usize,
 }
 
 impl Default for Rounds {
@@ -63,6 +65,7 @@ impl Default for Rounds {
             logged: 0,
             ends: [0; BATCH],
             targets: [0; BATCH],
+            few: FEW,
         }
     }
 }
@@ -85,7 +88,7 @@ impl Rounds {
         firsts: &[u32],
         counts: &mut [u32],
     ) {
-        if work.count < FEW {
+        if work.count < self.few {
             return walk_each(machine, work, ids, firsts, counts);
         }
         let (mut next, mut differences) = (0, [0; BATCH]);

@@ -1,4 +1,4 @@
-//! Whole words of the vocabulary: a hash table in which a word is found, or not, with one probe.
+//! Whole words of the vocabulary, and the pseudo words of its template: a hash table in which a word is found, or not, with one probe.
 //!
 //! A word that is itself in the vocabulary is its own MaxMatch, so this only saves the automaton work; what does not
 //! fit in here is left to it. A key is the bytes of the word padded with zeros (no word contains a zero byte); slot =
@@ -31,7 +31,7 @@ pub struct Shape {
 
 /// Keys of one bucket that are tried at most: more of them never find places together, and trying takes time.
 const MOST_IN_BUCKET: usize = 64;
-/// Bytes behind the displacements, so that four may be read at each.
+/// Bytes behind the displacements, which are part of the format: four may be read at each.
 pub const DISPLACEMENT_PADDING: usize = 4;
 /// Fewest bits of a slot number: a displacement has 8 and moves a key by the top ones.
 const MIN_BITS: u32 = 9;
@@ -128,6 +128,8 @@ impl Shape {
 #[derive(Debug, Clone, Copy)]
 pub struct LaneHash<L: Lanes, const H: usize> {
     summands: [[u32; 4]; H],
+    /// Number of buckets.
+    pub buckets: usize,
     bucket_mask: L::Vector,
     /// Bits of the hash that are not in the number of a slot.
     unused_bits: u32,
@@ -145,6 +147,7 @@ impl<L: Lanes, const H: usize> LaneHash<L, H> {
         }
         LaneHash {
             summands,
+            buckets: 1 << shape.bucket_bits,
             bucket_mask: lanes.splat((1 << shape.bucket_bits) - 1),
             unused_bits: 32 - shape.bits,
             displacement_shift: shape.bits - 8,
@@ -163,11 +166,11 @@ impl<L: Lanes, const H: usize> LaneHash<L, H> {
 
     /// [`Shape::bucket`].
     #[inline(always)]
-    pub fn buckets(&self, lanes: L, hashes: L::Vector) -> L::Vector {
+    pub fn buckets_of(&self, lanes: L, hashes: L::Vector) -> L::Vector {
         lanes.and(lanes.xor(lanes.shr::<4>(hashes), lanes.shr::<19>(hashes)), self.bucket_mask)
     }
 
-    /// [`Shape::place`] with the displacements in the lowest bytes: numbers below 2^bits.
+    /// [`Shape::place`] with the displacements in the lowest bytes, whatever is above: numbers below 2^bits.
     #[inline(always)]
     pub fn slots(&self, lanes: L, hashes: L::Vector, displacements: L::Vector) -> L::Vector {
         let displacements = lanes.and(displacements, lanes.splat(0xFF));

@@ -15,9 +15,21 @@ use wordpiece::simd::{Level, portable::Portable};
 
 fn ids(automaton: &Automaton, texts: &[&[u8]], level: Level) -> (Vec<u32>, Vec<u64>, usize) {
     let options = EncodeOptions { add_special_tokens: true, strict: false, level };
-    let mut out = Encoded::default();
-    encode(automaton, texts.iter().copied().map(Some), &options, &mut Workspace::default(), &mut out).unwrap();
-    (out.ids, out.ends, out.invalid)
+    let encoded = |texts: &[&[u8]], workspace: &mut Workspace| {
+        let mut out = Encoded::default();
+        encode(automaton, texts.iter().copied().map(Some), &options, workspace, &mut out).unwrap();
+        (out.ids, out.ends, out.invalid)
+    };
+    let ids = encoded(texts, &mut Workspace::default());
+    // Buffers that were used for less, and for the same; and all words in rounds where there are some.
+    let mut used = Workspace::default();
+    encoded(&[b"a"], &mut used);
+    for workspace in [&mut used, &mut Workspace::with_rounds(1)] {
+        for _ in 0..2 {
+            assert_eq!(encoded(texts, workspace), ids, "{}", level.name());
+        }
+    }
+    ids
 }
 
 fn all_levels_agree(automaton: &Automaton, texts: &[&[u8]]) {
@@ -184,6 +196,15 @@ fn naive(vocabulary: &HashMap<String, u32>, word: &str, limit: usize) -> Vec<u32
         }
     }
     if start < chars.len() { vec![vocabulary["[UNK]"]] } else { ids }
+}
+
+#[test]
+fn buffers_that_were_used_for_little_have_room_for_much() {
+    let vocabulary = vocabulary(vec!["a".into(), "##b".into()], options([true; 4], "##", 100), vec![]);
+    let automaton = automaton(&vocabulary);
+    // As many missed words as a chunk has room for.
+    let many = "!".repeat(CHUNK + 5_000);
+    all_levels_agree(&automaton, &[b"!", many.as_bytes(), "é ".repeat(CHUNK).as_bytes()]);
 }
 
 #[test]
