@@ -2,11 +2,11 @@
 
     python -m benchmarks.pipeline --corpus corpus.parquet --vocabulary tokenizer.json [--datasets] [--workers 2]
 
-Each contender is a process of its own and is charged for all of its CPU time, its children included. What comes out is
-the CPU time of the process; what is left of it without that of the same process over a file of one row, which is
-imports, the vocabulary and Beam's set-up: paid once a job, not once a file; and what of that is spent outside the system,
-which fetches memory the more slowly the less of it the machine has at hand. Contenders take turns; the median of the
-rounds counts. The pipeline's flags may be added, as in `-- --compression lz4`.
+Each contender is a process of its own and is charged for all of its CPU time, its children included. What comes out
+is the CPU time of the process; what is left of it without that of the same process over a file of one row, which is
+imports, the vocabulary and Beam's set-up: paid once a job, not once a file; and what of that is spent outside the
+system, which fetches memory the more slowly the less of it the machine has at hand. Contenders take turns; the median
+of the rounds counts. The pipeline's flags may be added, as in `-- --compression lz4`.
 
 `--copies N`: all of them over N copies of the corpus. That flatters those who keep words that they have seen.
 `--workers N`: also the wall time of N worker processes beside that of one, over N times as many copies, and the same of
