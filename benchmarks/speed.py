@@ -17,8 +17,8 @@ from benchmarks import systems, texts
 ENOUGH_MEGABYTES = 20.0
 MOST_ROUNDS = 40
 SAMPLE = 100
-BATCH_MEGABYTES = 1.0
-"""Text of a call, as a job has it: what a batch gave is let go before the next one, so that memory is used again."""
+BATCH_MEGABYTES = 4.0
+"""Text of a call, as the pipeline has it: what a batch gave is let go before the next one, so that memory is used again."""
 
 
 @dataclass(frozen=True)
