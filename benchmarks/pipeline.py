@@ -5,8 +5,8 @@
 Each contender is a process of its own and is charged for all of its CPU time, its children included. What comes out
 is the CPU time of the process; what is left of it without that of the same process over a file of one row, which is
 imports, the vocabulary and Beam's set-up: paid once a job, not once a file; and what of that is spent outside the
-system, which fetches memory the more slowly the less of it the machine has at hand. Contenders take turns; the median
-of the rounds counts. The pipeline's flags may be added, as in `-- --compression lz4`.
+system, which fetches memory the more slowly the less of it the machine has at hand. Contenders take turns, in every
+order; the median of the rounds counts. The pipeline's flags may be added, as in `-- --compression lz4`.
 
 `--copies N`: all of them over N copies of the corpus. That flatters those who keep words that they have seen.
 `--workers N`: also the wall time of N worker processes beside that of one, over N times as many copies, and the same of
@@ -18,6 +18,7 @@ Needs the package with Beam, nanotoken, and for --datasets HuggingFace's dataset
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import resource
@@ -121,10 +122,10 @@ def compare(folder: Path, arguments: argparse.Namespace) -> None:
     one_row_folder(tiny, arguments.corpus)
     names = ["pipeline", "bare", "nanotoken", *["datasets"] * arguments.datasets]
     contenders = [Contender(name) for name in names]
-    for turn in range(arguments.rounds):
-        # Who comes behind one that held much memory pays for what the system has to fetch again: not always the same.
-        first = turn % len(contenders)
-        for one in contenders[first:] + contenders[:first]:
+    # Who comes behind one that held much memory pays for what the system has to fetch again: not always the same.
+    orders = itertools.cycle(itertools.permutations(contenders))
+    for turn, order in zip(range(arguments.rounds), orders, strict=False):
+        for one in order:
             if one.name == "datasets" and turn > 0:
                 continue  # a minute for 100 MB, and far from all others
             for inputs, seconds in ((tiny, one.tiny), (full, one.full)):

@@ -18,7 +18,7 @@ ENOUGH_MEGABYTES = 20.0
 MOST_ROUNDS = 40
 SAMPLE = 100
 BATCH_MEGABYTES = 4.0
-"""Text of a call, as the pipeline has it: what a batch gave is let go before the next one, so that memory is used again."""
+"""Text of a call, as the pipeline has it. What a batch gave is let go before the next one, so memory is used again."""
 
 
 @dataclass(frozen=True)
