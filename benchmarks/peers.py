@@ -28,7 +28,7 @@ from typing import Any
 
 from benchmarks import systems, texts, worker
 from benchmarks.growth import MOST, SIZES
-from benchmarks.speed import Set
+from benchmarks.speed import BATCH_MEGABYTES, Set
 
 LEVELS = ("avx512", "avx2", "portable")
 ENGLISH = ("bert-base-uncased", "bert-base-cased")
@@ -50,6 +50,7 @@ class Run:
     megabytes: list[float]
     processes: int
     rounds: int
+    batch: float
     results: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -117,7 +118,8 @@ def speed(run: Run) -> Any:
         # Levels take turns, so that a slow minute of the machine falls on all of them.
         for _ in range(run.processes):
             for level, measured in per_level.items():
-                arguments = {"subject": asdict(subject), "names": run.systems, "rounds": run.rounds}
+                arguments = {"subject": asdict(subject), "names": run.systems}
+                arguments |= {"rounds": run.rounds, "batch": run.batch}
                 measured.append(run.measure("speed.measure", level, **arguments))
         for level, measured in per_level.items():
             combined = {name: _combined([one["systems"][name] for one in measured]) for name in run.systems}
@@ -280,6 +282,9 @@ def arguments() -> argparse.Namespace:
         "--processes", type=int, default=3, help="processes for each figure of speed, whose median counts"
     )
     parser.add_argument("--rounds", type=int, default=5, help="passes in each of them; small sets get more")
+    parser.add_argument(
+        "--batch", type=float, default=BATCH_MEGABYTES, help="MB of text in a call (default: %(default)g)"
+    )
     parser.add_argument("--shared", type=Path, default=texts.shared_folder(), help="folder with corpora and vocabs")
     parser.add_argument("--json", type=Path, help="also write all results to this file")
     options = parser.parse_args()
@@ -304,6 +309,7 @@ def main() -> int:
         megabytes=[float(size) for size in options.megabytes.split(",") if size],
         processes=options.processes,
         rounds=options.rounds,
+        batch=options.batch,
     )
     print(f"{os.cpu_count()} processors, levels {', '.join(levels)}")
     for name in options.tables:

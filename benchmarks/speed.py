@@ -68,7 +68,9 @@ class Contender:
         return True
 
 
-def measure(shared: str, subject: dict[str, Any], names: list[str], rounds: int) -> dict[str, Any]:
+def measure(
+    shared: str, subject: dict[str, Any], names: list[str], rounds: int, batch: float = BATCH_MEGABYTES
+) -> dict[str, Any]:
     """For each system: `first` (a new tokenizer, unseen text) and `later` (median of further passes) in MB/s, and
 
     `same`: whether the ids of a sample are HF's; or `error`, where it failed. `megabytes`: the size of the set.
@@ -82,7 +84,7 @@ def measure(shared: str, subject: dict[str, Any], names: list[str], rounds: int)
     contenders = []
     for name in names:
         with _failures(results, name):
-            contenders.append(_contender(name, folder, documents))
+            contenders.append(_contender(name, folder, documents, batch))
     expected = _expected(folder, documents)
     for number in range(rounds):
         for contender in [one for one in contenders if one.name not in results]:
@@ -112,13 +114,13 @@ def _failures(results: dict[str, Any], name: str) -> Iterator[None]:
         results[name] = {"error": f"{type(error).__name__}: {error}"[:200]}
 
 
-def _contender(name: str, folder: Path, documents: list[str]) -> Contender:
+def _contender(name: str, folder: Path, documents: list[str], batch: float) -> Contender:
     most = systems.MOST_MEGABYTES.get(name)
     if most is not None:
         share = most * 1e6 / texts.size_of(documents)
         documents = documents[: max(1, math.ceil(len(documents) * share))]
     system = systems.SYSTEMS[name](folder)
-    batches = [system.prepare(batch) for batch in texts.batches(documents, BATCH_MEGABYTES)]
+    batches = [system.prepare(part) for part in texts.batches(documents, batch)]
     return Contender(name, system, batches, texts.size_of(documents), [])
 
 

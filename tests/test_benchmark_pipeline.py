@@ -59,8 +59,13 @@ def test_a_choice_of_the_writer_is_made(tmp_path: Path, choice: writing.Choice) 
 
 
 def test_work_is_what_is_left_without_the_start_up() -> None:
-    measured = pipeline.Contender("pipeline", cpu=[3.0, 9.0, 4.0], start_up=[1.0, 6.0, 1.5])
-    assert (measured.total, measured.work) == (4.0, 2.5)
+    def rounds(user: list[float]) -> list[pipeline.Spent]:
+        return [pipeline.Spent(user=seconds, system=0.5, wall=2 * seconds) for seconds in user]
+
+    measured = pipeline.Contender("pipeline", full=rounds([3.0, 9.0, 4.0]), tiny=rounds([1.0, 6.0, 1.5]))
+    assert measured.seconds() == (4.5, 2.0, 2.5, 2.5)
+    measured.tiny = [seconds._replace(system=0.25) for seconds in measured.tiny]
+    assert measured.seconds() == (4.5, 1.75, 2.75, 2.5)
 
 
 def test_contenders_get_the_same_files(tmp_path: Path, source: Path) -> None:

@@ -64,8 +64,9 @@ def test_speed_is_measured_and_ids_are_compared(folder: Path, monkeypatch: pytes
 
 def test_slow_systems_get_a_part_of_a_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(systems.MOST_MEGABYTES, "hf", 0.02)
-    contender = speed._contender("hf", folder / "vocabs" / "own", ["a" * 5_000] * 20)
+    contender = speed._contender("hf", folder / "vocabs" / "own", ["a" * 5_000] * 20, 0.01)
     assert contender.size == 20_000
+    assert [len(batch) for batch in contender.batches] == [2, 2]
 
 
 def test_calls_are_timed_for_every_way(monkeypatch: pytest.MonkeyPatch) -> None:
