@@ -231,6 +231,21 @@ def test_a_node_without_a_failure_link_is_found_where_text_is_not_split(unsplit:
         bw.Automaton.from_bytes(with_stretches(unsplit, 2))
 
 
+def test_an_empty_key_in_the_table_of_words_leaves_long_words_as_they_are(tmp_path: Path) -> None:
+    """Words that are too long for the first table are asked for with the empty key, which no compiled one has."""
+    content = compile_small(tmp_path, lstrip=False)
+    offset, size = sections(content)["words: slots"]
+    slots = [content[place : place + 16] for place in range(offset, offset + size, 16)]
+    assert b"\xff" * 16 in slots
+    emptied = b"".join(bytes(16) if slot == b"\xff" * 16 else slot for slot in slots)
+    forged = forge(content[:offset] + emptied + content[offset + size :])
+    # As many words as go through lanes, and each by itself.
+    words = ["abcdx" * 4, "ab" + "c" * 20, "語" * 6, "z" * 14, "a" * 29]
+    for text in (*words, " ".join(words * 20)):
+        right, other = (bw.Tokenizer(bw.Automaton.from_bytes(data)).encode(text) for data in (content, forged))
+        assert other.ids == right.ids
+
+
 def with_stretches(content: bytes, number: int) -> bytes:
     """The file with the last of its parameters, which says whether text is not split into words, changed."""
     offset, size = sections(content)["parameters"]

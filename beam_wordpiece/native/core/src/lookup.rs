@@ -114,6 +114,14 @@ impl Group {
     }
 }
 
+/// Give a word its value, which says whether it is missed, whatever the first table said.
+#[inline(always)]
+pub(crate) fn put(ids: &mut [u32], missed: &mut [u64], word: usize, value: u32) {
+    ids[word] = value;
+    let (missed, bit) = (&mut missed[word / GROUP], word % GROUP);
+    *missed = *missed & !(1 << bit) | u64::from(value & SEVERAL != 0) << bit;
+}
+
 /// Whether a word is unknown by its first character.
 #[inline(always)]
 pub(crate) fn begins_unknown(tables: &Tables<'_>, chunk: &Chunk, word: usize) -> bool {
@@ -178,11 +186,8 @@ impl Lookup {
             let (start, end) = (chunk.starts[word] as usize, chunk.ends[word] as usize);
             let length = end.wrapping_sub(start);
             let [[a, b], [c, d]] = first_32(&chunk.bytes, start, length);
-            let value = tables.long_words.get(&[a, b, c, d]);
-            let value = value.unwrap_or(NOT_FOUND);
-            self.ids[word] = value;
-            let (group, bit) = (word / GROUP, word % GROUP);
-            self.missed[group] = self.missed[group] & !(1 << bit) | u64::from(value & SEVERAL != 0) << bit;
+            let value = tables.long_words.get(&[a, b, c, d]).unwrap_or(NOT_FOUND);
+            put(&mut self.ids, &mut self.missed, word, value);
         }
     }
 }

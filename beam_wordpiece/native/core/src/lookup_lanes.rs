@@ -2,7 +2,7 @@
 
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
-use crate::lookup::{GROUP, LONG_LENGTHS, Lookup, begins_unknown};
+use crate::lookup::{GROUP, LONG_LENGTHS, Lookup, begins_unknown, put};
 use crate::several::{NOT_FOUND, SEVERAL};
 use crate::simd::Mask;
 use crate::simd::lanes::{Lanes, MOST_LANES, NUMBERS, place};
@@ -152,15 +152,10 @@ fn look_up_long<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &Chunk, found: &
         batch.hash(lanes, &hash, &chunk.bytes, [&starts, &ends], words.len());
         batch.displace(lanes, &hash, &table, words.len());
         for i in (0..words.len()).step_by(L::COUNT) {
-            let (values, no_id) = batch.probe(lanes, &table, i);
-            let mut ids = [0; MOST_LANES];
-            lanes.store(values, &mut ids);
-            let no_id = lanes.bits(no_id);
-            for (lane, &word) in words[i..].iter().take(L::COUNT).enumerate() {
-                let word = word as usize;
-                found.ids[word] = ids[lane];
-                let (group, bit) = (word / GROUP, word % GROUP);
-                found.missed[group] = found.missed[group] & !(1 << bit) | u64::from(no_id >> lane & 1) << bit;
+            let mut values = [0; MOST_LANES];
+            lanes.store(batch.probe(lanes, &table, i).0, &mut values);
+            for (&word, &value) in words[i..].iter().zip(&values[..L::COUNT]) {
+                put(&mut found.ids, &mut found.missed, word as usize, value);
             }
         }
     }

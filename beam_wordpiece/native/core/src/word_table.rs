@@ -1,4 +1,5 @@
-//! Whole words of the vocabulary, and the pseudo words of its template: a hash table in which a word is found, or not, with one probe.
+//! Whole words of the vocabulary, and the pseudo words of its template: a hash table in which a word is found, or not,
+//! with one probe.
 //!
 //! A word that is itself in the vocabulary is its own MaxMatch, so this only saves the automaton work; what does not
 //! fit in here is left to it. A key is the bytes of the word padded with zeros (no word contains a zero byte); slot =
@@ -31,7 +32,7 @@ pub struct Shape {
 
 /// Keys of one bucket that are tried at most: more of them never find places together, and trying takes time.
 const MOST_IN_BUCKET: usize = 64;
-/// Bytes behind the displacements, which are part of the format: four may be read at each.
+/// Bytes behind the displacements, which are part of the format: a level that reads four at each may do so.
 pub const DISPLACEMENT_PADDING: usize = 4;
 /// Fewest bits of a slot number: a displacement has 8 and moves a key by the top ones.
 const MIN_BITS: u32 = 9;

@@ -6,12 +6,13 @@ use common::{added, automaton, character, options, text, vocabulary};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use wordpiece::automaton::Automaton;
-use wordpiece::chunk::CHUNK;
+use wordpiece::chunk::{CHUNK, token_word};
 use wordpiece::compile::{compile, compile_with_layout};
 use wordpiece::document::Document;
 use wordpiece::encoder::{EncodeOptions, Encoded, Part, Workspace, encode, encode_parts};
 use wordpiece::layout::Layout;
 use wordpiece::simd::{Level, portable::Portable};
+use wordpiece::word_table::key;
 
 fn ids(automaton: &Automaton, texts: &[&[u8]], level: Level) -> (Vec<u32>, Vec<u64>, usize) {
     let options = EncodeOptions { add_special_tokens: true, strict: false, level };
@@ -196,6 +197,13 @@ fn naive(vocabulary: &HashMap<String, u32>, word: &str, limit: usize) -> Vec<u32
         }
     }
     if start < chars.len() { vec![vocabulary["[UNK]"]] } else { ids }
+}
+
+#[test]
+fn tokens_of_the_template_are_in_the_word_table() {
+    let automaton = automaton(&vocabulary(vec!["a".into()], options([true; 4], "##", 100), vec![]));
+    let find = |id: u32| automaton.tables().words.get(&key(&token_word(id)));
+    assert_eq!([900, 901, 902].map(find), [Some(900), Some(901), None]);
 }
 
 #[test]
