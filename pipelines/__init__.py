@@ -8,3 +8,6 @@ import platform
 # held 335 MB at its peak and holds 275, and of 4 s of CPU time the system spent 0.55 on memory and spends 0.35.
 if platform.libc_ver()[0] == "glibc":
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+# numpy, which Beam imports, starts a thread for each further processor, for products of matrices: there are none here,
+# and it waits for work at full speed for 0.05 to 0.1 s, in every process.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
