@@ -196,10 +196,19 @@ impl<S: Simd> Block<S> {
             candidates = leads.iter().fold(candidates, |all, &lead| all | simd.equal(self.bytes, lead));
         }
         candidates &= lowest(self.length);
-        if candidates == 0 {
-            return None;
-        }
-        let first = position.at + candidates.trailing_zeros() as usize;
+        // Most are none: a bracket of an array is not that of `[UNK]`.
+        let goes_on =
+            |&byte: &u8| tables.added.raw.contents.go_on_with(byte) || tables.rules.strings().go_on_with(byte);
+        let first = loop {
+            if candidates == 0 {
+                return None;
+            }
+            let first = position.at + candidates.trailing_zeros() as usize;
+            if text.get(first + 1).is_none_or(goes_on) {
+                break first;
+            }
+            candidates &= candidates - 1;
+        };
         let end = position.at + self.length;
         if !tables.rules.strings().is_empty() {
             return rules::next(tables, text, first, end, position);

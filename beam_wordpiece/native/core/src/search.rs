@@ -34,6 +34,8 @@ pub struct Needles {
     /// The strings in order.
     sorted: Vec<Vec<u8>>,
     first_bytes: [bool; 256],
+    /// Which bytes stand behind the first one of some string: all where one has no second byte.
+    second_bytes: [bool; 256],
     /// Bytes of the longest, 0 where there is none.
     pub longest: usize,
 }
@@ -41,13 +43,19 @@ pub struct Needles {
 impl Needles {
     /// Look for these, which are not empty.
     pub fn new(strings: Vec<Vec<u8>>) -> Result<Needles, aho_corasick::BuildError> {
-        let mut first_bytes = [false; 256];
-        strings.iter().for_each(|string| first_bytes[usize::from(string[0])] = true);
+        let (mut first_bytes, mut second_bytes) = ([false; 256], [false; 256]);
+        for string in &strings {
+            first_bytes[usize::from(string[0])] = true;
+            match string.get(1) {
+                Some(&byte) => second_bytes[usize::from(byte)] = true,
+                None => second_bytes.fill(true),
+            }
+        }
         let finder = Finder::new(&strings)?;
         let longest = strings.iter().map(Vec::len).max().unwrap_or_default();
         let mut sorted = strings;
         sorted.sort();
-        Ok(Needles { finder, sorted, first_bytes, longest })
+        Ok(Needles { finder, sorted, first_bytes, second_bytes, longest })
     }
 
     /// Whether there is none.
@@ -58,6 +66,12 @@ impl Needles {
     /// Whether one of them begins with this byte.
     pub fn begin_with(&self, byte: u8) -> bool {
         self.first_bytes[usize::from(byte)]
+    }
+
+    /// Whether one of them may begin where this byte stands second.
+    #[inline(always)]
+    pub fn go_on_with(&self, byte: u8) -> bool {
+        self.second_bytes[usize::from(byte)]
     }
 
     /// The leftmost in a range of a text, of those the longest.
