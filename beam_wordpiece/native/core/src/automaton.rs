@@ -20,7 +20,6 @@ use crate::validate::validate_layout;
 use crate::word_table::{Shape, WordTable};
 use bytemuck::{AnyBitPattern, Pod, Zeroable};
 use std::path::Path;
-use std::sync::OnceLock;
 
 /// Numbers of an automaton, as they are stored.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -90,8 +89,8 @@ pub struct Tables<'a> {
     pub parameters: &'a Parameters,
     /// The code points in the form that blocks of text are looked up in.
     pub blocks: &'a BlockTables,
-    /// Where walks begin, see [`Tables::starts`].
-    pub first_steps: &'a OnceLock<Starts>,
+    /// Where two characters lead.
+    pub starts: &'a Starts,
     /// What is found before words are.
     pub added: &'a AddedTokens,
     /// The ids of the tokens of bytes, where these stand for unknown characters; otherwise empty.
@@ -109,7 +108,7 @@ pub struct Automaton {
     layout: Layout,
     rules: Rules,
     blocks: BlockTables,
-    starts: OnceLock<Starts>,
+    starts: Starts,
     added: AddedTokens,
     byte_tokens: Vec<u32>,
     beginnings: Beginnings,
@@ -155,7 +154,7 @@ impl Automaton {
         let byte_tokens = byte_tokens(&parts.tokens().map_err(damaged)?, unknown);
         let (units, transitions) = parts.trie().map_err(damaged)?;
         let beginnings = Beginnings::new(units, transitions, parts.codes().map_err(damaged)?, parameters);
-        let (starts, has_words) = (OnceLock::new(), false);
+        let (starts, has_words) = (Starts::default(), false);
         let mut automaton =
             Automaton { layout, rules, blocks, starts, added, byte_tokens, beginnings, storage, has_words };
         let tables = automaton.tables();
@@ -325,7 +324,7 @@ impl<'a> Parts<'a> {
             beginnings: &automaton.beginnings,
             parameters,
             blocks: &automaton.blocks,
-            first_steps: &automaton.starts,
+            starts: &automaton.starts,
             added: &automaton.added,
             byte_tokens: &automaton.byte_tokens,
         })

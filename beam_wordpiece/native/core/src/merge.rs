@@ -39,7 +39,8 @@ fn merge_runs<const BLOCKS: usize>(
     text_ends: &[u32],
     out: &mut Encoded,
 ) {
-    let most = words.len() + pieces.counts.iter().map(|&count| count as usize).sum::<usize>();
+    let counts = pieces.firsts.iter().zip(&pieces.ends).map(|(first, end)| (end - first) as usize);
+    let most = words.len() + counts.sum::<usize>();
     out.ids.reserve(most + MARGIN);
     let mut text_ends = text_ends.iter().copied();
     let mut text_end = text_ends.next();
@@ -53,7 +54,8 @@ fn merge_runs<const BLOCKS: usize>(
             text_end = text_ends.next();
         }
         append::<BLOCKS>(&mut out.ids, &lookup.ids[word..], miss as usize - word);
-        append::<PIECES>(&mut out.ids, &pieces.ids[pieces.firsts[number] as usize..], pieces.counts[number] as usize);
+        let (first, end) = (pieces.firsts[number] as usize, pieces.ends[number] as usize);
+        append::<PIECES>(&mut out.ids, &pieces.ids[first..], end - first);
         word = miss as usize + 1;
     }
     for at in text_end.into_iter().chain(text_ends) {

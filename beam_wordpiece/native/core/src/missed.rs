@@ -52,11 +52,11 @@ impl<'a> Missed<'a> {
         let miss = pieces.words[number] as usize;
         let (start, end) = (self.chunk.starts[miss] as usize, self.chunk.ends[miss] as usize);
         let first = pieces.firsts[number] as usize;
-        let mut one = |id: u32| (pieces.ids[first], pieces.counts[number]) = (id, 1);
+        let mut one = |id: u32| (pieces.ids[first], pieces.ends[number]) = (id, first as u32 + 1);
         if let Some((ids, count)) = several::pieces(self.values[miss], self.tables.pieces) {
             // What goes beyond the stretch of the word is written over: those of the next words come later.
             pieces.ids[first..first + COPIED].copy_from_slice(ids);
-            pieces.counts[number] = count;
+            pieces.ends[number] = first as u32 + count;
             return;
         }
         let word = &self.chunk.bytes[start..end];

@@ -71,13 +71,12 @@ impl Offsets {
 
     /// Add the ids of the complete words of a chunk.
     pub fn add(&mut self, tables: &Tables<'_>, tokens: &TokenList<'_>, chunk: &Chunk, pieces: &Pieces) {
-        let mut missed = pieces.words.iter().zip(pieces.firsts.iter().zip(&pieces.counts)).peekable();
+        let mut missed = pieces.words.iter().zip(pieces.firsts.iter().zip(&pieces.ends)).peekable();
         for (word, (&start, &end)) in chunk.starts.iter().zip(chunk.ends.iter()).take(chunk.words()).enumerate() {
             let bytes = start as usize..end as usize;
             match missed.next_if(|&(&number, _)| number as usize == word) {
-                Some((_, (&first, &count))) if count > 1 => {
-                    let first = first as usize;
-                    self.word(tables, tokens, chunk, bytes, &pieces.ids[first..first + count as usize]);
+                Some((_, (&first, &end))) if end - first > 1 => {
+                    self.word(tables, tokens, chunk, bytes, &pieces.ids[first as usize..end as usize]);
                 }
                 _ => self.piece(&chunk.origins, bytes),
             }

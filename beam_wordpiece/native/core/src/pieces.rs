@@ -33,8 +33,8 @@ pub struct Pieces {
     pub places: Buffer<u32>,
     /// Where the stretch of each word begins.
     pub firsts: Vec<u32>,
-    /// Number of pieces of each word.
-    pub counts: Vec<u32>,
+    /// Where the pieces of each word end.
+    pub ends: Vec<u32>,
     /// Ids that the stretches have room for.
     pub room: usize,
     /// Words of ASCII that have to be walked.
@@ -90,17 +90,22 @@ impl Work {
         self.ends[end].fill(0);
     }
 
+    /// Bytes of all words.
+    pub fn bytes(&self) -> usize {
+        self.starts.iter().zip(self.ends.iter()).take(self.count).map(|(start, end)| (end - start) as usize).sum()
+    }
+
     /// Split each word. `split` writes its pieces and gives their number, or None where it is unknown.
     #[inline(always)]
     pub fn each(
         &self,
         ids: &mut [u32],
         firsts: &[u32],
-        counts: &mut [u32],
+        ends: &mut [u32],
         unk_id: u32,
         split: impl Fn(Range<usize>, &mut [u32]) -> Option<usize>,
     ) {
-        (0..self.count).for_each(|word| self.one(word, ids, firsts, counts, unk_id, &split));
+        (0..self.count).for_each(|word| self.one(word, ids, firsts, ends, unk_id, &split));
     }
 
     /// The same for one of them.
@@ -110,16 +115,17 @@ impl Work {
         word: usize,
         ids: &mut [u32],
         firsts: &[u32],
-        counts: &mut [u32],
+        ends: &mut [u32],
         unk_id: u32,
         split: impl Fn(Range<usize>, &mut [u32]) -> Option<usize>,
     ) {
-        let out = &mut ids[firsts[self.numbers[word] as usize] as usize..];
+        let number = self.numbers[word] as usize;
+        let out = &mut ids[firsts[number] as usize..];
         let count = split(self.starts[word] as usize..self.ends[word] as usize, out);
         if count.is_none() {
             out[0] = unk_id;
         }
-        counts[self.numbers[word] as usize] = count.unwrap_or(1) as u32;
+        ends[number] = firsts[number] + count.unwrap_or(1) as u32;
     }
 
     /// Add a word.
@@ -143,8 +149,8 @@ impl Pieces {
         } else {
             transducer::walk(tables, &chunk.bytes, self);
         }
-        self.repeats.resolve(&mut self.firsts, &mut self.counts);
-        self.short_repeats.resolve(&mut self.firsts, &mut self.counts);
+        self.repeats.resolve(&mut self.firsts, &mut self.ends);
+        self.short_repeats.resolve(&mut self.firsts, &mut self.ends);
     }
 
     /// The same where an unknown character is unknown by itself: its piece is
@@ -160,8 +166,8 @@ impl Pieces {
         } else {
             simd.walk_by_characters(&machine, self);
         }
-        self.repeats.resolve(&mut self.firsts, &mut self.counts);
-        self.short_repeats.resolve(&mut self.firsts, &mut self.counts);
+        self.repeats.resolve(&mut self.firsts, &mut self.ends);
+        self.short_repeats.resolve(&mut self.firsts, &mut self.ends);
     }
 
     /// Decide which of the missed words are walked. A word of more than `limit` characters is unknown. The numbers of those
@@ -181,13 +187,13 @@ impl Pieces {
         self.words.resize(count + GROUP, 0);
         list(simd, missed, &mut self.words);
         self.words.truncate(count);
-        self.counts.fill(0);
         // One stretch after the other, so that they stay in the nearest cache until they are merged.
         let mut first = 0;
         for (&word, place) in self.words.iter().zip(&mut self.firsts) {
             *place = first;
             first += chunk.ends[word as usize] - chunk.starts[word as usize] + 1;
         }
+        self.ends.copy_from_slice(&self.firsts);
         let mut missed = Missed::new(tables, chunk, values, limit, flags);
         simd.decide(&mut missed, self);
         missed.finish();
@@ -197,7 +203,7 @@ impl Pieces {
     pub fn make_room(&mut self, pieces: usize, count: usize) {
         self.room = pieces + SLACK;
         self.ids.ensure(self.room);
-        for field in [&mut self.words, &mut self.firsts, &mut self.counts] {
+        for field in [&mut self.words, &mut self.firsts, &mut self.ends] {
             field.resize(count, 0);
         }
         self.repeats.clear();

@@ -47,10 +47,10 @@ impl Repeats {
     }
 
     /// Give the words that were found what the earlier ones have.
-    pub fn resolve(&self, firsts: &mut [u32], counts: &mut [u32]) {
+    pub fn resolve(&self, firsts: &mut [u32], ends: &mut [u32]) {
         for &[number, earlier] in &self.found {
             firsts[number as usize] = firsts[earlier as usize];
-            counts[number as usize] = counts[earlier as usize];
+            ends[number as usize] = ends[earlier as usize];
         }
     }
 }
@@ -76,9 +76,9 @@ mod tests {
         // The second and third may share a hash and then displace one another; no word may be taken for another.
         assert!(!found[0] && !found[1] && !found[3]);
         assert!(repeats.found.iter().all(|pair| matches!(pair, [2, 0] | [4, 1])));
-        let (mut firsts, mut counts) = ([0, 1, 2, 3, 4], [10, 11, 12, 13, 14]);
-        repeats.resolve(&mut firsts, &mut counts);
-        assert!(found[2] == (firsts[2] == 0 && counts[2] == 10) && firsts[3] == 3);
+        let (mut firsts, mut ends) = ([0, 1, 2, 3, 4], [10, 11, 12, 13, 14]);
+        repeats.resolve(&mut firsts, &mut ends);
+        assert!(found[2] == (firsts[2] == 0 && ends[2] == 10) && firsts[3] == 3);
         repeats.clear();
         assert!(!repeats.find(text.as_bytes(), 80..120, 0));
     }

@@ -72,17 +72,17 @@ impl Counts {
         for word in (0..chunk.words()).filter(|&word| !missed(word)) {
             *self.found.entry(lookup.ids[word]).or_default() += 1;
         }
-        for ((&word, &first), &count) in pieces.words.iter().zip(&pieces.firsts).zip(&pieces.counts) {
-            let (word, first, count) = (word as usize, first as usize, count as usize);
+        for ((&word, &first), &end) in pieces.words.iter().zip(&pieces.firsts).zip(&pieces.ends) {
+            let (word, place) = (word as usize, first as usize..end as usize);
             let bytes = &chunk.bytes[chunk.starts[word] as usize..chunk.ends[word] as usize];
             // A word that is too long or cannot be split has one piece, and so has a token that stands in the chunk.
-            if !COUNTS.contains(&count) || bytes.len() > key_bytes(4) {
+            if !COUNTS.contains(&place.len()) || bytes.len() > key_bytes(4) {
                 continue;
             }
             if let Some(known) = self.several.get_mut(bytes) {
                 known.count += 1;
             } else {
-                let pieces = pieces.ids[first..first + count].to_vec();
+                let pieces = pieces.ids[place].to_vec();
                 self.several.insert(bytes.into(), Several { count: 1, pieces });
             }
         }

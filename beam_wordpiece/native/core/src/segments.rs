@@ -163,7 +163,7 @@ impl Segments {
         pieces.places.ensure(pieces.ids.len());
         let mut target = 0;
         for (number, &Segment { start, end, flags }) in self.all.iter().enumerate() {
-            (pieces.firsts[number], pieces.counts[number]) = (target as u32, 0);
+            (pieces.firsts[number], pieces.ends[number]) = (target as u32, target as u32);
             let work = if chunk.bytes[start..end].is_ascii() { &mut pieces.ascii } else { &mut pieces.other };
             work.push(start, end, number as u32 | flags);
             target += end - start + 1;
@@ -255,8 +255,8 @@ impl Joined<'_> {
 
     /// The ids of a segment, of which there may be none.
     fn ids(&self, segment: usize) -> Range<usize> {
-        let first = self.pieces.firsts.get(segment).map_or(0, |&first| first as usize);
-        first..first + self.pieces.counts.get(segment).map_or(0, |&count| count as usize)
+        let place = |places: &[u32]| places.get(segment).map_or(0, |&place| place as usize);
+        place(&self.pieces.firsts)..place(&self.pieces.ends)
     }
 
     /// Let ids go whose characters begin at a place.

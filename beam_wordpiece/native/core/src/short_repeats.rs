@@ -156,10 +156,10 @@ impl ShortRepeats {
     }
 
     /// Give the words that are repeated what the earlier ones have.
-    pub fn resolve(&self, firsts: &mut [u32], counts: &mut [u32]) {
+    pub fn resolve(&self, firsts: &mut [u32], ends: &mut [u32]) {
         for (&number, &earlier) in self.numbers.iter().zip(self.earlier.iter()).take(self.count) {
             let (number, earlier) = (number as usize, earlier as usize);
-            (firsts[number], counts[number]) = (firsts[earlier], counts[earlier]);
+            (firsts[number], ends[number]) = (firsts[earlier], ends[earlier]);
         }
     }
 }

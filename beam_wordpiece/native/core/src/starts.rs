@@ -5,6 +5,7 @@
 use crate::automaton::Tables;
 use crate::double_array::{ROOT_UNIT, Unit};
 use crate::trie::NONE;
+use std::sync::OnceLock;
 
 /// Codes of ASCII.
 const ASCII: u32 = 128;
@@ -26,7 +27,7 @@ pub const fn step(unit: u32, characters: u32) -> Step {
 
 /// The place in [`Pairs`] of two characters of ASCII, of which the first is not zero. The second one may be missing (0).
 #[inline(always)]
-pub fn place(first: u32, second: u32) -> u32 {
+pub const fn place(first: u32, second: u32) -> u32 {
     first * ASCII + second
 }
 
@@ -54,27 +55,54 @@ impl Pairs {
     }
 }
 
-/// See the module.
-#[derive(Debug)]
-pub struct Starts {
-    /// From `r`.
-    pub root: Pairs,
-    /// From `r#`.
-    pub suffix_root: Pairs,
-}
+/// Where both characters lead to the unit of [`LanePairs`].
+pub const BOTH: u32 = 1 << 31;
 
-impl Starts {
-    /// Those of a double array, which may be empty.
-    pub fn new(units: &[Unit], suffix_root: u32) -> Starts {
-        Starts { root: Pairs::new(units, ROOT_UNIT), suffix_root: Pairs::new(units, suffix_root) }
+/// The same as lanes read it: the unit, and [`BOTH`].
+#[derive(Debug)]
+pub struct LanePairs(Box<[u32; PAIRS]>);
+
+impl LanePairs {
+    fn new(pairs: &Pairs) -> LanePairs {
+        let mut units = Box::new([0; PAIRS]);
+        for (unit, &step) in units.iter_mut().zip(pairs.steps()) {
+            *unit = step as u32 | if step >> 32 == 2 { BOTH } else { 0 };
+        }
+        LanePairs(units)
+    }
+
+    /// The number of each place, as bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.0[..])
     }
 }
 
+/// Pairs of an automaton, made when a level or a kind of text first needs them.
+#[derive(Debug, Default)]
+pub struct Starts {
+    root: OnceLock<Pairs>,
+    suffix_root: OnceLock<Pairs>,
+    in_lanes: OnceLock<LanePairs>,
+}
+
 impl<'a> Tables<'a> {
-    /// Where walks begin: made when a level without lanes walks first, since no other needs them.
+    /// From `r`.
     #[inline(always)]
-    pub fn starts(&self) -> &'a Starts {
-        self.first_steps.get_or_init(|| Starts::new(self.units, self.parameters.suffix_root))
+    pub fn pairs_from_root(&self) -> &'a Pairs {
+        self.starts.root.get_or_init(|| Pairs::new(self.units, ROOT_UNIT))
+    }
+
+    /// From `r#`.
+    #[inline(always)]
+    pub fn pairs_from_suffix_root(&self) -> &'a Pairs {
+        self.starts.suffix_root.get_or_init(|| Pairs::new(self.units, self.parameters.suffix_root))
+    }
+
+    /// From `r#`, for lanes.
+    #[inline(always)]
+    pub fn lane_pairs(&self) -> &'a LanePairs {
+        let of_lanes = || LanePairs::new(&Pairs::new(self.units, self.parameters.suffix_root));
+        self.starts.in_lanes.get_or_init(of_lanes)
     }
 }
 
@@ -104,11 +132,15 @@ mod tests {
         units[ROOT_UNIT as usize].base = 256;
         (units[a as usize].check, units[a as usize].base) = (256, 512);
         units[b as usize].check = 512;
-        let Starts { root, .. } = Starts::new(&units, ROOT_UNIT);
+        let root = Pairs::new(&units, ROOT_UNIT);
         let lead = |first: char, second: char| root.steps()[place(first as u32, second as u32) as usize];
         assert_eq!(lead('a', 'b'), step(b, 2));
         assert_eq!([lead('a', 'a'), lead('a', '\0')], [step(a, 1); 2]);
         assert_eq!([lead('b', 'a'), root.steps()[NO_PAIR as usize]], [step(ROOT_UNIT, 0); 2]);
         assert_eq!(root.steps()[END as usize], step(NONE, 1));
+        let LanePairs(lanes) = LanePairs::new(&root);
+        let lead = |first: char, second: char| lanes[place(first as u32, second as u32) as usize];
+        assert_eq!([lead('a', 'b'), lead('a', 'a'), lead('a', '\0')], [b | BOTH, a, a]);
+        assert_eq!([lead('b', 'a'), lanes[NO_PAIR as usize]], [ROOT_UNIT; 2]);
     }
 }

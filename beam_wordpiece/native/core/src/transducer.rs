@@ -291,9 +291,9 @@ pub fn walk(tables: &Tables<'_>, bytes: &[u8], pieces: &mut Pieces) {
         suffix_base: tables.transitions[tables.parameters.suffix_root as usize].base,
     };
     let (codes, unk_id) = (&tables.codes, tables.parameters.unk_id);
-    let Pieces { ids, firsts, counts, ascii, other, .. } = pieces;
-    ascii.each(ids, firsts, counts, unk_id, |word, out| machine.split(word, |at| ascii_code(codes, bytes, at), out));
-    other.each(ids, firsts, counts, unk_id, |word, out| machine.split(word, |at| code(codes, bytes, at), out));
+    let Pieces { ids, firsts, ends, ascii, other, .. } = pieces;
+    ascii.each(ids, firsts, ends, unk_id, |word, out| machine.split(word, |at| ascii_code(codes, bytes, at), out));
+    other.each(ids, firsts, ends, unk_id, |word, out| machine.split(word, |at| code(codes, bytes, at), out));
 }
 
 /// The transducer.

@@ -21,8 +21,8 @@ pub fn replace_unknown(
     let mut replaced = Encoded::default();
     let mut sink = Sink::new(tables, chunk, unknown, None, &mut replaced);
     for number in 0..pieces.words.len() {
-        let (first, count) = (pieces.firsts[number] as usize, pieces.counts[number] as usize);
-        let ids = &mut pieces.ids[first..first + count];
+        let place = pieces.firsts[number] as usize..pieces.ends[number] as usize;
+        let ids = &mut pieces.ids[place.clone()];
         if !ids.contains(&UNKNOWN_CHARACTER) {
             continue;
         }
@@ -33,7 +33,7 @@ pub fn replace_unknown(
         let before = sink.count();
         let word = pieces.words[number] as usize;
         let bytes = chunk.word(word).unwrap_or_default();
-        if count == 1 {
+        if place.len() == 1 {
             sink.token(UNKNOWN_CHARACTER, bytes, 0);
         } else {
             // Few words have some, so nothing else keeps where in a word they stand.
@@ -45,7 +45,7 @@ pub fn replace_unknown(
             return Err((word, fault));
         }
         pieces.firsts[number] = (pieces.room + before) as u32;
-        pieces.counts[number] = (sink.count() - before) as u32;
+        pieces.ends[number] = (pieces.room + sink.count()) as u32;
     }
     pieces.append(&replaced.ids);
     Ok(replaced.unknowns - replaced.ids.iter().filter(|&&id| id == unk_id).count())

@@ -12,7 +12,7 @@ use std::ops::Range;
 impl Pieces {
     /// Walk all words one after the other, by their characters.
     pub fn walk_each_by_characters(&mut self, machine: &Machine<'_>) {
-        let Pieces { ids, places, firsts, counts, ascii, other, .. } = self;
+        let Pieces { ids, places, firsts, ends, ascii, other, .. } = self;
         let (bytes, codes) = (machine.bytes, machine.tables.codes);
         for work in [ascii, other] {
             let words = work.starts.iter().zip(work.ends.iter()).zip(work.numbers.iter());
@@ -22,23 +22,23 @@ impl Pieces {
                 let (ids, places) = (&mut ids[first..], &mut places[first..]);
                 let decode = |at: usize| code(&codes, bytes, at);
                 let count = machine.match_characters(start as usize..end as usize, decode, ids, places);
-                counts[(number & NUMBER) as usize] = count as u32;
+                ends[(number & NUMBER) as usize] = (first + count) as u32;
             }
         }
     }
 }
 
 /// Walk words one after the other.
-pub fn walk_each(machine: &Machine<'_>, work: &Work, ids: &mut [u32], firsts: &[u32], counts: &mut [u32]) {
-    (0..work.count).for_each(|word| walk_one(machine, work, word, ids, firsts, counts));
+pub fn walk_each(machine: &Machine<'_>, work: &Work, ids: &mut [u32], firsts: &[u32], ends: &mut [u32]) {
+    (0..work.count).for_each(|word| walk_one(machine, work, word, ids, firsts, ends));
 }
 
 /// Walk one word.
 #[inline(always)]
-pub fn walk_one(machine: &Machine<'_>, work: &Work, word: usize, ids: &mut [u32], firsts: &[u32], counts: &mut [u32]) {
+pub fn walk_one(machine: &Machine<'_>, work: &Work, word: usize, ids: &mut [u32], firsts: &[u32], ends: &mut [u32]) {
     let (bytes, codes) = (machine.bytes, machine.tables.codes);
     let decode = |at: usize| code(&codes, bytes, at);
-    work.one(word, ids, firsts, counts, machine.unk_id, |word, out| machine.match_loop(word, decode, out));
+    work.one(word, ids, firsts, ends, machine.unk_id, |word, out| machine.match_loop(word, decode, out));
 }
 
 /// The code of an ASCII character at a place of a chunk, and its length.

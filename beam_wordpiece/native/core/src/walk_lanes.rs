@@ -9,6 +9,7 @@ use crate::double_array::Packed;
 use crate::failure::UNKNOWN_CHARACTER;
 use crate::pieces::{FROM_ROOT, Pieces, WHOLE, Work};
 use crate::simd::lanes::{Lanes, MOST_LANES, Places};
+use crate::starts::BOTH;
 use crate::trie::NONE;
 use crate::walk::{Machine, walk_each};
 use crate::walk_log::{Log, SIZE};
@@ -21,10 +22,10 @@ const LONG_WORDS: usize = 3;
 /// Words of more bytes are no words of a language, and are split into short tokens: their nodes are near the root and so
 /// in the caches.
 const FAR_WORDS: usize = 14;
-/// Steps from one look at the text to the next.
-pub const STEPS: usize = 4;
+/// Steps from one look at the log to the next at most.
+const MOST_STEPS: usize = 4;
 
-const _: () = assert!(GROUPS * STEPS * MOST_LANES < SIZE, "what is written between two looks at the log fits into it");
+const _: () = assert!(GROUPS * MOST_STEPS * MOST_LANES < SIZE, "what they write fits into it");
 
 /// Words on their way through the automaton. A lane without a word has an empty one, which is over in every step.
 struct Group<L: Lanes> {
@@ -40,6 +41,9 @@ struct Group<L: Lanes> {
     to_root: L::Mask,
     /// The next step only loads the node of the failure link.
     follow: L::Mask,
+    /// Where two characters are taken from `r#`: the next step is such a one, and does take both.
+    pair: L::Mask,
+    both: L::Mask,
     /// Of words by their characters: those that go on behind their end, see [`WHOLE`].
     partial: L::Mask,
     /// The text that comes next, see [`Reader`].
@@ -61,6 +65,8 @@ pub struct Walk<'a, L: Lanes> {
     pub machine: &'a Machine<'a>,
     /// The units as bytes, and the number of the last.
     units: &'a [u8],
+    /// Where two characters lead from `r#`, if they are taken at once.
+    pairs: &'a [u8],
     last_unit: L::Vector,
     /// What a greater code becomes, see [`Codes`](crate::double_array::Codes).
     pub greatest_code: L::Vector,
@@ -83,8 +89,15 @@ pub struct Walk<'a, L: Lanes> {
 /// is written too; otherwise the word is.
 #[inline(always)]
 pub fn walk<L: Lanes, const CHARACTERS: bool>(lanes: L, machine: &Machine<'_>, pieces: &mut Pieces) {
-    walk_words::<L, Ascii, CHARACTERS>(lanes, machine, pieces, |pieces| &mut pieces.ascii);
-    walk_words::<L, Utf8, CHARACTERS>(lanes, machine, pieces, |pieces| &mut pieces.other);
+    let (mut ascii, mut other) = (std::mem::take(&mut pieces.ascii), std::mem::take(&mut pieces.other));
+    // Of a token that ends behind the first of two characters it is not written where that is.
+    if !CHARACTERS && ascii.bytes() >= FAR_WORDS * ascii.count {
+        walk_words::<L, Ascii<true>, CHARACTERS>(lanes, machine, pieces, &mut ascii);
+    } else {
+        walk_words::<L, Ascii<false>, CHARACTERS>(lanes, machine, pieces, &mut ascii);
+    }
+    walk_words::<L, Utf8, CHARACTERS>(lanes, machine, pieces, &mut other);
+    (pieces.ascii, pieces.other) = (ascii, other);
 }
 
 #[inline(always)]
@@ -92,17 +105,15 @@ fn walk_words<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
     lanes: L,
     machine: &Machine<'_>,
     pieces: &mut Pieces,
-    which: fn(&mut Pieces) -> &mut Work,
+    work: &mut Work,
 ) {
-    let mut work = std::mem::take(which(pieces));
     // A group that is mostly empty costs as much as a full one.
     if work.count < if CHARACTERS { 1 } else { L::COUNT / 2 } {
-        walk_each(machine, &work, &mut pieces.ids, &pieces.firsts, &mut pieces.counts);
+        walk_each(machine, work, &mut pieces.ids, &pieces.firsts, &mut pieces.ends);
     } else {
         work.pad(L::COUNT);
-        walk_in_groups::<L, R, CHARACTERS>(lanes, machine, pieces, &mut work);
+        walk_in_groups::<L, R, CHARACTERS>(lanes, machine, pieces, work);
     }
-    *which(pieces) = work;
 }
 
 #[inline(always)]
@@ -112,13 +123,15 @@ fn walk_in_groups<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
     pieces: &mut Pieces,
     work: &mut Work,
 ) {
-    let Pieces { ids, places, firsts, counts, log, .. } = pieces;
+    let bytes = work.bytes();
+    let Pieces { ids, places, firsts, ends: piece_ends, log, .. } = pieces;
     let Work { starts, ends, numbers, texts, count } = work;
     let length = *count + L::COUNT;
     let mut walk = Walk {
         lanes,
         machine,
         units: bytemuck::cast_slice(machine.tables.units),
+        pairs: if R::PAIRS { machine.tables.lane_pairs().as_bytes() } else { &[] },
         last_unit: lanes.splat(machine.tables.units.len() as u32 - 1),
         greatest_code: lanes.splat(machine.tables.codes.mask),
         starts: &starts[..length],
@@ -134,7 +147,6 @@ fn walk_in_groups<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
     for i in (0..*count).step_by(L::COUNT) {
         lanes.store(R::load(&walk, lanes.load(&starts[i..])), &mut texts[i..]);
     }
-    let bytes: usize = starts.iter().zip(ends.iter()).take(*count).map(|(start, end)| (end - start) as usize).sum();
     walk.always_refill = bytes < LONG_WORDS * L::COUNT * *count;
     walk.ask_ahead = bytes < FAR_WORDS * *count;
     walk.texts = &texts[..length];
@@ -144,17 +156,19 @@ fn walk_in_groups<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
     let mut three = Group::filled::<R, CHARACTERS>(&mut walk);
     let mut four = Group::filled::<R, CHARACTERS>(&mut walk);
     while one.active | two.active | three.active | four.active != 0 {
-        for step in 1..=STEPS {
-            one.turn::<R, CHARACTERS>(&mut walk, step == STEPS);
-            two.turn::<R, CHARACTERS>(&mut walk, step == STEPS);
-            three.turn::<R, CHARACTERS>(&mut walk, step == STEPS);
-            four.turn::<R, CHARACTERS>(&mut walk, step == STEPS);
+        for step in 1..=R::STEPS {
+            let last = step == R::STEPS;
+            one.turn::<R, CHARACTERS>(&mut walk, last);
+            two.turn::<R, CHARACTERS>(&mut walk, last);
+            three.turn::<R, CHARACTERS>(&mut walk, last);
+            four.turn::<R, CHARACTERS>(&mut walk, last);
         }
-        if walk.log.may_overflow_with(GROUPS * STEPS * L::COUNT) {
-            walk.log.drain::<CHARACTERS>(machine, ids, places, firsts, counts);
+        const { assert!(R::STEPS <= MOST_STEPS) };
+        if walk.log.may_overflow_with(GROUPS * R::STEPS * L::COUNT) {
+            walk.log.drain::<CHARACTERS>(machine, ids, places, firsts, piece_ends);
         }
     }
-    walk.log.drain::<CHARACTERS>(machine, ids, places, firsts, counts);
+    walk.log.drain::<CHARACTERS>(machine, ids, places, firsts, piece_ends);
 }
 
 impl<L: Lanes> Group<L> {
@@ -171,6 +185,8 @@ impl<L: Lanes> Group<L> {
             unlinked: lanes.all(),
             to_root: none,
             follow: none,
+            pair: none,
+            both: none,
             partial: none,
             text: zero,
             at: zero,
@@ -200,7 +216,15 @@ impl<L: Lanes> Group<L> {
     #[inline(always)]
     fn ask<R: Reader<L>>(&mut self, walk: &Walk<'_, L>) {
         let lanes = walk.lanes;
-        let child = lanes.xor(self.base, R::codes(walk, self.text));
+        let mut child = lanes.xor(self.base, R::codes(walk, self.text));
+        if R::PAIRS {
+            let more = lanes.greater(self.end, lanes.add(self.at, lanes.splat(1)));
+            let places = lanes.shl::<2>(R::pairs(walk, self.text, more));
+            // SAFETY: two numbers of seven bits are the place of a pair.
+            let led = unsafe { lanes.gather_4(walk.pairs, places) };
+            child = lanes.select(self.pair, child, lanes.and(led, lanes.splat(!BOTH)));
+            self.both = lanes.both(self.pair, lanes.not_zero(lanes.and(led, lanes.splat(BOTH))));
+        }
         // A base with any code exclusive-or'd in, and a failure link, are units: checked when the automaton was opened.
         // The minimum holds even if somebody has written to the mapped file since.
         let unit = lanes.min(lanes.select(self.follow, child, self.failure), walk.last_unit);
@@ -250,9 +274,15 @@ impl<L: Lanes> Group<L> {
         // SAFETY: a unit has 16 bytes, and `ask` took no number greater than that of the last one.
         let unit = unsafe { lanes.gather_16(walk.units, &self.places.0) };
         let [check, base, failure, pops] = lanes.parts(&unit);
-        let [after, text] = R::next(walk, self.at, self.text);
+        let [mut after, mut text] = R::next(walk, self.at, self.text);
         let inside = lanes.greater(self.end, self.at);
-        let taken = lanes.both(lanes.but_not(inside, self.follow), lanes.equal(check, self.base));
+        let mut right = lanes.equal(check, self.base);
+        if R::PAIRS {
+            right = lanes.either(right, self.both);
+            after = lanes.select(self.both, after, lanes.add(after, lanes.splat(1)));
+            text = lanes.select(self.both, text, lanes.shr::<8>(text));
+        }
+        let taken = lanes.both(lanes.but_not(inside, self.follow), right);
         let arrived = lanes.either(taken, self.follow);
         let mut read = taken;
         let unlinked = lanes.pick(arrived, self.unlinked, lanes.equal(failure, lanes.splat(NONE)));
@@ -276,7 +306,11 @@ impl<L: Lanes> Group<L> {
         // At the end of a part nothing is known of what comes next.
         let goes_on = if CHARACTERS { lanes.either(inside, self.partial) } else { inside };
         // A node without children fails whatever comes next.
-        let stays = lanes.both(goes_on, lanes.both(arrived, lanes.not_zero(base)));
+        let mut stays = lanes.both(goes_on, lanes.both(arrived, lanes.not_zero(base)));
+        if R::PAIRS {
+            // The second character did not lead anywhere.
+            stays = lanes.but_not(stays, lanes.but_not(self.pair, self.both));
+        }
         [stays, inside]
     }
 
@@ -311,6 +345,7 @@ impl<L: Lanes> Group<L> {
         if walk.always_refill || lanes.bits(done) != 0 {
             self.refill::<CHARACTERS>(walk, done);
         }
+        self.pair = lanes.but_not(to_root, done);
     }
 }
 

@@ -73,38 +73,38 @@ impl Log {
         self.pops.length.max(self.unknown_length) + entries >= SIZE
     }
 
-    /// Write the pops and the counts, and of words by their characters where tokens end.
+    /// Write the pops behind the pieces that are there, and of words by their characters where tokens end.
     pub fn drain<const CHARACTERS: bool>(
         &mut self,
         machine: &Machine<'_>,
         ids: &mut [u32],
         places: &mut [u32],
         firsts: &[u32],
-        counts: &mut [u32],
+        ends: &mut [u32],
     ) {
         for ((pops, number), &place) in self.pops.take().zip(&self.places) {
             let (packed, number) = (Packed(pops), (number & NUMBER) as usize);
-            let count = &mut counts[number];
-            let target = (firsts[number] + *count) as usize;
+            let end = &mut ends[number];
+            let target = *end as usize;
             if packed.count() == 1 {
                 ids[target] = packed.value();
                 if CHARACTERS {
                     places[target] = place;
                 }
-                *count += 1;
+                *end += 1;
             } else {
                 let popped = pop(packed, machine.tables.pops, &mut ids[target..]);
                 if CHARACTERS {
                     put_places(&mut places[target..target + popped], place);
                 }
-                *count += popped as u32;
+                *end += popped as u32;
             }
         }
         let unknown = std::mem::take(&mut self.unknown_length).min(SIZE);
         for &number in &self.unknown[..unknown] {
             let number = number as usize;
             ids[firsts[number] as usize] = machine.unk_id;
-            counts[number] = 1;
+            ends[number] = firsts[number] + 1;
         }
     }
 }

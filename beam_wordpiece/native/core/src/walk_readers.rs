@@ -1,15 +1,18 @@
 //! How lanes read the characters of their words.
 
 use crate::simd::lanes::{Lanes, MOST_LANES};
+use crate::starts;
 use crate::utf8;
 use crate::walk::Machine;
-use crate::walk_lanes::{STEPS, Walk};
-
-const _: () = assert!(STEPS <= 4, "a lane with ASCII keeps four bytes");
+use crate::walk_lanes::Walk;
 
 /// See the module.
 pub trait Reader<L: Lanes> {
-    /// What a lane keeps of the text at its place: enough for [`STEPS`] characters, or made anew by every `next`.
+    /// Whether a step from `r#` may take two characters, see [`Reader::pairs`].
+    const PAIRS: bool;
+    /// Steps from one look at the text to the next.
+    const STEPS: usize;
+    /// What a lane keeps of the text at its place: enough for so many steps, or made anew by every `next`.
     fn load(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector;
     /// The same for lanes whose last characters came from `next`.
     fn reload(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> L::Vector;
@@ -17,12 +20,20 @@ pub trait Reader<L: Lanes> {
     fn codes(walk: &Walk<'_, L>, text: L::Vector) -> L::Vector;
     /// Places and text behind those characters.
     fn next(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> [L::Vector; 2];
+    /// The places of the next two characters among pairs, of the next one alone where `more` does not hold.
+    fn pairs(walk: &Walk<'_, L>, text: L::Vector, more: L::Mask) -> L::Vector;
 }
 
-/// Words of ASCII: a lane keeps the next four bytes.
-pub struct Ascii;
+/// Words of ASCII: a lane keeps the next four bytes. `PAIRS`: see [`Reader::PAIRS`].
+pub struct Ascii<const PAIRS: bool>;
 
-impl<L: Lanes> Reader<L> for Ascii {
+/// Bytes that a lane keeps.
+const KEPT: usize = 4;
+
+impl<L: Lanes, const PAIRS: bool> Reader<L> for Ascii<PAIRS> {
+    const PAIRS: bool = PAIRS;
+    const STEPS: usize = if PAIRS { KEPT / 2 } else { KEPT };
+
     #[inline(always)]
     fn load(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
         // SAFETY: a place is at most eight bytes behind the end of a word, behind which there are 64 readable bytes.
@@ -44,12 +55,25 @@ impl<L: Lanes> Reader<L> for Ascii {
     fn next(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> [L::Vector; 2] {
         [walk.lanes.add(places, walk.lanes.splat(1)), walk.lanes.shr::<8>(text)]
     }
+
+    #[inline(always)]
+    fn pairs(walk: &Walk<'_, L>, text: L::Vector, more: L::Mask) -> L::Vector {
+        let (lanes, seven) = (walk.lanes, walk.lanes.splat(0x7F));
+        let first = lanes.shl::<7>(lanes.and(text, seven));
+        let both = lanes.or(first, lanes.and(lanes.shr::<8>(text), seven));
+        lanes.select(more, first, both)
+    }
 }
+
+const _: () = assert!(starts::place(0x41, 0x42) == 0x41 << 7 | 0x42, "as `pairs` has it");
 
 /// Any words: a lane keeps the code of the next character, and from bit 24 its length.
 pub struct Utf8;
 
 impl<L: Lanes> Reader<L> for Utf8 {
+    const PAIRS: bool = false;
+    const STEPS: usize = KEPT;
+
     #[inline(always)]
     fn load(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
         characters(walk, places)
@@ -69,6 +93,11 @@ impl<L: Lanes> Reader<L> for Utf8 {
     fn next(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> [L::Vector; 2] {
         let places = walk.lanes.add(places, walk.lanes.shr::<24>(text));
         [places, characters(walk, places)]
+    }
+
+    #[inline(always)]
+    fn pairs(walk: &Walk<'_, L>, _text: L::Vector, _more: L::Mask) -> L::Vector {
+        walk.lanes.splat(starts::NO_PAIR)
     }
 }
 

@@ -72,9 +72,9 @@ impl Default for Rounds {
 
 /// Walk all words of `pieces`.
 pub fn walk(machine: &Machine<'_>, pieces: &mut Pieces) {
-    let Pieces { ids, firsts, counts, ascii, other, rounds, .. } = pieces;
-    rounds.walk_words(machine, ascii, put_ascii, ids, firsts, counts);
-    rounds.walk_words(machine, other, put_any, ids, firsts, counts);
+    let Pieces { ids, firsts, ends, ascii, other, rounds, .. } = pieces;
+    rounds.walk_words(machine, ascii, put_ascii, ids, firsts, ends);
+    rounds.walk_words(machine, other, put_any, ids, firsts, ends);
 }
 
 impl Rounds {
@@ -86,16 +86,16 @@ impl Rounds {
         put: Put,
         ids: &mut [u32],
         firsts: &[u32],
-        counts: &mut [u32],
+        ends: &mut [u32],
     ) {
         if work.count < self.few {
-            return walk_each(machine, work, ids, firsts, counts);
+            return walk_each(machine, work, ids, firsts, ends);
         }
         let (mut next, mut differences) = (0, [0; BATCH]);
         while next < work.count {
             let words = next..self.begin(machine, work, firsts, next, put);
             if words.is_empty() {
-                walk_one(machine, work, next, ids, firsts, counts);
+                walk_one(machine, work, next, ids, firsts, ends);
                 next += 1;
                 continue;
             }
@@ -105,14 +105,14 @@ impl Rounds {
                 active = self.take_steps(machine, active, &differences);
             }
             next = words.end;
-            self.write(machine, &work.numbers[words], ids, firsts, counts);
+            self.write(machine, &work.numbers[words], ids, firsts, ends);
         }
     }
 
     /// Fill the batch with the words from `first` on; gives the first that found no room.
     #[inline(always)]
     fn begin(&mut self, machine: &Machine<'_>, work: &Work, firsts: &[u32], first: usize, put: Put) -> usize {
-        let (codes, starts) = (machine.tables.codes, machine.tables.starts().root.steps());
+        let (codes, starts) = (machine.tables.codes, machine.tables.pairs_from_root().steps());
         let (mut at, mut next) = (0, first);
         while next < work.count.min(first + BATCH) {
             let word = work.starts[next] as usize..work.ends[next] as usize;
@@ -148,7 +148,7 @@ impl Rounds {
     /// Take a step with each of the active words; gives the number of those that are not at their end.
     #[inline(always)]
     fn take_steps(&mut self, machine: &Machine<'_>, active: usize, differences: &[u32; BATCH]) -> usize {
-        let (units, starts) = (machine.tables.units, machine.tables.starts().suffix_root.steps());
+        let (units, starts) = (machine.tables.units, machine.tables.pairs_from_suffix_root().steps());
         let (mut kept, mut logged) = (0, self.logged);
         for (i, difference) in differences[..active.min(BATCH)].iter().enumerate() {
             let word = self.active[i];
@@ -170,9 +170,9 @@ impl Rounds {
         kept
     }
 
-    /// Write the pieces of the words and their counts.
+    /// Write the pieces of the words and where they end.
     #[inline(always)]
-    fn write(&mut self, machine: &Machine<'_>, numbers: &[u32], ids: &mut [u32], firsts: &[u32], counts: &mut [u32]) {
+    fn write(&mut self, machine: &Machine<'_>, numbers: &[u32], ids: &mut [u32], firsts: &[u32], ends: &mut [u32]) {
         for &Pops { word, packed } in &self.log[..self.logged] {
             let target = &mut self.targets[word as usize % BATCH];
             *target += pop(Packed(packed), machine.tables.pops, &mut ids[*target as usize..]) as u32;
@@ -180,7 +180,7 @@ impl Rounds {
         for (i, &number) in numbers.iter().enumerate() {
             let first = firsts[number as usize];
             let is_known = (self.walkers[i] >> 32) as u32 == self.ends[i];
-            counts[number as usize] = if is_known { self.targets[i] - first } else { 1 };
+            ends[number as usize] = if is_known { self.targets[i] } else { first + 1 };
             let id = &mut ids[first as usize];
             *id = if is_known { *id } else { machine.unk_id };
         }

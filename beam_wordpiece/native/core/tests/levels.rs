@@ -92,6 +92,29 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
+    /// Words so long that lanes take two characters from `r#` at once: where these lead to one node, to one and not
+    /// further, or nowhere, and where the word ends between them and the next document begins.
+    #[test]
+    fn long_words_are_split_as_naive_max_match_does(
+        tokens in prop::collection::vec("[abC]{1,3}|##[abC]{1,5}|##1[ab]", 4..24),
+        words in prop::collection::vec("[abC]{14,33}|[ab]{13}[ab1]{1,2}|[ab]{20}c?", 16..200),
+        splittable in 0..7usize,
+    ) {
+        let more = ["a", "b", "C", "##a", "##b", "##C"].map(String::from);
+        let tokens = tokens.into_iter().chain(more.into_iter().take(splittable)).collect();
+        let vocabulary = vocabulary(tokens, options([false; 4], "##", 100), vec![]);
+        let automaton = automaton(&vocabulary);
+        let tokens = vocabulary.tokens.iter().cloned().collect();
+        let expected: Vec<u32> = words.iter().flat_map(|word| naive(&tokens, word, 100)).collect();
+        for level in Level::available() {
+            let options = EncodeOptions { add_special_tokens: false, strict: false, level };
+            let mut out = Encoded::default();
+            let texts = words.iter().map(|word| Some(word.as_bytes()));
+            encode(&automaton, texts, &options, &mut Workspace::default(), &mut out).unwrap();
+            prop_assert_eq!(&out.ids, &expected, "{}", level.name());
+        }
+    }
+
     /// `pool` words, of which `often` in 16 draws take one of the first eight, so that repeated ones are frequent or rare, in the
     /// same vector of words or far apart, and the kernel goes on asking for them or does not.
     #[test]
