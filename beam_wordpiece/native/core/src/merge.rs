@@ -26,8 +26,9 @@ pub fn merge(lookup: &Lookup, words: Range<usize>, pieces: &Pieces, unk_id: u32,
     } else {
         merge_runs::<FOUND>(lookup, words, pieces, text_ends, out);
     }
-    // They are in the cache now.
-    out.unknowns += out.ids[before..].iter().filter(|&&id| id == unk_id).count();
+    // They are in the cache now. A count as wide as an id is one for each lane of a vector.
+    let unknowns: u32 = out.ids[before..].iter().map(|&id| u32::from(id == unk_id)).sum();
+    out.unknowns += unknowns as usize;
 }
 
 /// Append the ids, in turn those of a run of found words, `BLOCKS` blocks at least, and those of a missed one.
