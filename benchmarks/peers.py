@@ -133,6 +133,24 @@ def speed(run: Run) -> Any:
     return results
 
 
+def unseen(run: Run) -> Any:
+    """First passes where only the text is new: the median of the shares of later speed that several processes had."""
+    rows, results = [], []
+    for subject in sets(run):
+        for level in run.levels:
+            arguments = {"subject": asdict(subject), "rounds": run.rounds, "batch": run.batch}
+            measured = [run.measure("speed.unseen", level, **arguments) for _ in range(run.processes)]
+            share = statistics.median(one["first"] / one["later"] for one in measured)
+            speeds = [statistics.median(one[key] for one in measured) for key in ("first", "later")]
+            results.append({**asdict(subject), "level": level, "share": share})
+            rows.append(
+                [subject.name, subject.vocabulary, level, *(f"{speed:.0f}" for speed in speeds), f"{share:.2f}"]
+            )
+    header = ["half of", "vocabulary", "level", "first, MB/s", "later", "first / later"]
+    table("Text that was not seen, after as much other text", header, rows)
+    return results
+
+
 def _combined(measured: list[dict[str, Any]]) -> dict[str, Any]:
     """The medians of several processes; an error where one of them had one."""
     for one in measured:
@@ -251,6 +269,7 @@ def million(run: Run) -> Any:
 
 TABLES: dict[str, Callable[[Run], Any]] = {
     "speed": speed,
+    "unseen": unseen,
     "short": short,
     "growth": growth,
     "automata": automata,

@@ -102,6 +102,25 @@ def measure(
     return {"megabytes": megabytes, "systems": results}
 
 
+def unseen(shared: str, subject: dict[str, Any], rounds: int, batch: float = BATCH_MEGABYTES) -> dict[str, float]:
+    """MB/s of the project over one half of a set: `first`, after the other half, so that buffers are there and only the
+
+    text is new, and `later`, the median of further passes.
+    """
+    chosen = Set(**subject)
+    documents = chosen.documents(Path(shared))
+    if len(documents) == 1:
+        documents = texts.cut(documents[0], -(-len(documents[0]) // 2))
+    folder = Path(shared) / "vocabs" / chosen.vocabulary
+    half = _contender(systems.PROJECT, folder, documents[::2], batch)
+    for other in texts.batches(documents[1::2], batch):
+        half.system.encode(half.system.prepare(other))
+    for _ in range(1 + rounds):
+        half.encode()
+    first, later = half.seconds[0], statistics.median(half.seconds[1:])
+    return {"first": half.size / 1e6 / first, "later": half.size / 1e6 / later}
+
+
 @contextmanager
 def _failures(results: dict[str, Any], name: str) -> Iterator[None]:
     """Where a peer fails that is its result. The project may not, and who presses Ctrl-C wants to end everything."""

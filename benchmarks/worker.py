@@ -19,6 +19,7 @@ from benchmarks.texts import ROOT
 
 TASKS = (
     "speed.measure",
+    "speed.unseen",
     "short_texts.measure",
     "growth.measure",
     "memory.measure",

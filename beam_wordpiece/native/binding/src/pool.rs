@@ -10,8 +10,8 @@ const KEPT: usize = 16;
 const KEPT_IDS: usize = 1 << 24;
 /// A buffer of more ids is given back to the system.
 const LARGEST: usize = 1 << 28;
-/// From so many bytes of text on, memory for its ids is asked for in huge pages, and in steps of so many ids, so that one
-/// of the next batches, which is about as large, fits too.
+/// From so many bytes of text on, memory for its ids is asked for in huge pages, and in steps of so many ids; for less
+/// text in powers of two. So the next batch, which is about as large, fits too.
 const LARGE: usize = 1 << 20;
 
 /// A buffer that nobody uses, and how many ids were in it: the memory behind those was perhaps never touched.
@@ -30,7 +30,7 @@ impl Pool {
     pub fn take(&self, bytes: usize) -> Vec<u32> {
         // Ordinary text has an id for every three to five bytes, and hardly any text has more ids than bytes. A buffer
         // that is too small grows, by being moved; of one that is large, what is not written takes no memory.
-        let room = if bytes < LARGE { bytes / 2 } else { bytes.next_multiple_of(LARGE) };
+        let room = if bytes < LARGE { (bytes / 2).next_power_of_two() } else { bytes.next_multiple_of(LARGE) };
         if let Some(fitting) = self.0.try_lock().ok().and_then(|mut kept| fitting(&mut kept, room)) {
             return fitting;
         }
