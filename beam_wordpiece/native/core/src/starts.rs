@@ -66,7 +66,8 @@ impl LanePairs {
     fn new(pairs: &Pairs) -> LanePairs {
         let mut units = Box::new([0; PAIRS]);
         for (unit, &step) in units.iter_mut().zip(pairs.steps()) {
-            *unit = step as u32 | if step >> 32 == 2 { BOTH } else { 0 };
+            // The end of a word leads to no unit: the number is cut off and of no use.
+            *unit = step as u32 & !BOTH | if step >> 32 == 2 { BOTH } else { 0 };
         }
         LanePairs(units)
     }
@@ -142,5 +143,6 @@ mod tests {
         let lead = |first: char, second: char| lanes[place(first as u32, second as u32) as usize];
         assert_eq!([lead('a', 'b'), lead('a', 'a'), lead('a', '\0')], [b | BOTH, a, a]);
         assert_eq!([lead('b', 'a'), lanes[NO_PAIR as usize]], [ROOT_UNIT; 2]);
+        assert_eq!(lanes[END as usize] & BOTH, 0);
     }
 }

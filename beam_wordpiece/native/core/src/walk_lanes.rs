@@ -3,7 +3,7 @@
 //! A step waits for the node that it leads to; here the waits of all lanes overlap, and nothing branches on what a
 //! single word finds. Several groups of lanes take turns: each asks for its nodes and lets the others compute until they
 //! are there. The step is that of [`Machine`](crate::walk::Machine), except that loading the node of a failure link is a
-//! step of its own.
+//! step of its own, and that where words are long a step from `r#` may take two characters.
 
 use crate::double_array::Packed;
 use crate::failure::UNKNOWN_CHARACTER;
@@ -19,13 +19,15 @@ use crate::walk_readers::{Ascii, Reader, Utf8};
 const GROUPS: usize = 4;
 /// Words of more bytes, times the number of lanes, are long: a step in which one ends is rare.
 const LONG_WORDS: usize = 3;
-/// Words of more bytes are no words of a language, and are split into short tokens: their nodes are near the root and so
-/// in the caches.
+/// Words of so many bytes are no words of a language, and are split into short tokens: their nodes are near the root and
+/// so in the caches, which need not be asked ahead; and most steps are at `r#` or one from it, so that it pays to take two
+/// characters there, though every step then costs more.
 const FAR_WORDS: usize = 14;
-/// Steps from one look at the log to the next at most.
-const MOST_STEPS: usize = 4;
+/// Steps from one look at the text, and at the log, to the next at most.
+pub const MOST_STEPS: usize = 4;
 
-const _: () = assert!(GROUPS * MOST_STEPS * MOST_LANES < SIZE, "what they write fits into it");
+const _: () =
+    assert!(GROUPS * MOST_STEPS * MOST_LANES < SIZE, "what is written between two looks at the log fits into it");
 
 /// Words on their way through the automaton. A lane without a word has an empty one, which is over in every step.
 struct Group<L: Lanes> {
@@ -90,13 +92,15 @@ pub struct Walk<'a, L: Lanes> {
 #[inline(always)]
 pub fn walk<L: Lanes, const CHARACTERS: bool>(lanes: L, machine: &Machine<'_>, pieces: &mut Pieces) {
     let (mut ascii, mut other) = (std::mem::take(&mut pieces.ascii), std::mem::take(&mut pieces.other));
-    // Of a token that ends behind the first of two characters it is not written where that is.
-    if !CHARACTERS && ascii.bytes() >= FAR_WORDS * ascii.count {
-        walk_words::<L, Ascii<true>, CHARACTERS>(lanes, machine, pieces, &mut ascii);
+    let bytes = ascii.bytes();
+    // Matched by characters, a part may go on behind its end: that a second character leads nowhere is not known there.
+    if !CHARACTERS && bytes >= FAR_WORDS * ascii.count {
+        walk_words::<L, Ascii<true>, CHARACTERS>(lanes, machine, pieces, &mut ascii, bytes);
     } else {
-        walk_words::<L, Ascii<false>, CHARACTERS>(lanes, machine, pieces, &mut ascii);
+        walk_words::<L, Ascii<false>, CHARACTERS>(lanes, machine, pieces, &mut ascii, bytes);
     }
-    walk_words::<L, Utf8, CHARACTERS>(lanes, machine, pieces, &mut other);
+    let bytes = other.bytes();
+    walk_words::<L, Utf8, CHARACTERS>(lanes, machine, pieces, &mut other, bytes);
     (pieces.ascii, pieces.other) = (ascii, other);
 }
 
@@ -106,13 +110,14 @@ fn walk_words<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
     machine: &Machine<'_>,
     pieces: &mut Pieces,
     work: &mut Work,
+    bytes: usize,
 ) {
     // A group that is mostly empty costs as much as a full one.
     if work.count < if CHARACTERS { 1 } else { L::COUNT / 2 } {
         walk_each(machine, work, &mut pieces.ids, &pieces.firsts, &mut pieces.ends);
     } else {
         work.pad(L::COUNT);
-        walk_in_groups::<L, R, CHARACTERS>(lanes, machine, pieces, work);
+        walk_in_groups::<L, R, CHARACTERS>(lanes, machine, pieces, work, bytes);
     }
 }
 
@@ -122,8 +127,8 @@ fn walk_in_groups<L: Lanes, R: Reader<L>, const CHARACTERS: bool>(
     machine: &Machine<'_>,
     pieces: &mut Pieces,
     work: &mut Work,
+    bytes: usize,
 ) {
-    let bytes = work.bytes();
     let Pieces { ids, places, firsts, ends: piece_ends, log, .. } = pieces;
     let Work { starts, ends, numbers, texts, count } = work;
     let length = *count + L::COUNT;
@@ -220,7 +225,7 @@ impl<L: Lanes> Group<L> {
         if R::PAIRS {
             let more = lanes.greater(self.end, lanes.add(self.at, lanes.splat(1)));
             let places = lanes.shl::<2>(R::pairs(walk, self.text, more));
-            // SAFETY: two numbers of seven bits are the place of a pair.
+            // SAFETY: a place has 14 bits, and `pairs` four bytes for each such place where a reader takes pairs.
             let led = unsafe { lanes.gather_4(walk.pairs, places) };
             child = lanes.select(self.pair, child, lanes.and(led, lanes.splat(!BOTH)));
             self.both = lanes.both(self.pair, lanes.not_zero(lanes.and(led, lanes.splat(BOTH))));
@@ -260,7 +265,7 @@ impl<L: Lanes> Group<L> {
     #[inline(always)]
     fn step<R: Reader<L>, const CHARACTERS: bool>(&mut self, walk: &mut Walk<'_, L>) {
         let [stays, inside] = self.arrive::<R, CHARACTERS>(walk);
-        self.fail::<CHARACTERS>(walk, stays, inside);
+        self.fail::<R, CHARACTERS>(walk, stays, inside);
     }
 
     /// Go to the nodes that were asked for, where these are the right ones: those words stay there that do not fail at
@@ -308,7 +313,7 @@ impl<L: Lanes> Group<L> {
         // A node without children fails whatever comes next.
         let mut stays = lanes.both(goes_on, lanes.both(arrived, lanes.not_zero(base)));
         if R::PAIRS {
-            // The second character did not lead anywhere.
+            // Where there is a second character, it leads nowhere: the word fails in the next step or in this one.
             stays = lanes.but_not(stays, lanes.but_not(self.pair, self.both));
         }
         [stays, inside]
@@ -316,7 +321,7 @@ impl<L: Lanes> Group<L> {
 
     /// Failure transitions of the words that do not stay at their nodes; those that are over make room.
     #[inline(always)]
-    fn fail<const CHARACTERS: bool>(&mut self, walk: &mut Walk<'_, L>, stays: L::Mask, inside: L::Mask) {
+    fn fail<R: Reader<L>, const CHARACTERS: bool>(&mut self, walk: &mut Walk<'_, L>, stays: L::Mask, inside: L::Mask) {
         let lanes = walk.lanes;
         let dead = lanes.but_not(self.unlinked, stays);
         let to_root = lanes.but_not(self.to_root, stays);
@@ -345,7 +350,9 @@ impl<L: Lanes> Group<L> {
         if walk.always_refill || lanes.bits(done) != 0 {
             self.refill::<CHARACTERS>(walk, done);
         }
-        self.pair = lanes.but_not(to_root, done);
+        if R::PAIRS {
+            self.pair = lanes.but_not(to_root, done);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::simd::lanes::{Lanes, MOST_LANES};
 use crate::starts;
 use crate::utf8;
 use crate::walk::Machine;
-use crate::walk_lanes::Walk;
+use crate::walk_lanes::{MOST_STEPS, Walk};
 
 /// See the module.
 pub trait Reader<L: Lanes> {
@@ -20,8 +20,11 @@ pub trait Reader<L: Lanes> {
     fn codes(walk: &Walk<'_, L>, text: L::Vector) -> L::Vector;
     /// Places and text behind those characters.
     fn next(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> [L::Vector; 2];
-    /// The places of the next two characters among pairs, of the next one alone where `more` does not hold.
-    fn pairs(walk: &Walk<'_, L>, text: L::Vector, more: L::Mask) -> L::Vector;
+    /// The places of the next two characters among pairs, of the next one alone where `more` does not hold: numbers of 14
+    /// bits. Asked only where steps take pairs.
+    fn pairs(walk: &Walk<'_, L>, _text: L::Vector, _more: L::Mask) -> L::Vector {
+        walk.lanes.splat(starts::NO_PAIR)
+    }
 }
 
 /// Words of ASCII: a lane keeps the next four bytes. `PAIRS`: see [`Reader::PAIRS`].
@@ -72,7 +75,7 @@ pub struct Utf8;
 
 impl<L: Lanes> Reader<L> for Utf8 {
     const PAIRS: bool = false;
-    const STEPS: usize = KEPT;
+    const STEPS: usize = MOST_STEPS;
 
     #[inline(always)]
     fn load(walk: &Walk<'_, L>, places: L::Vector) -> L::Vector {
@@ -93,11 +96,6 @@ impl<L: Lanes> Reader<L> for Utf8 {
     fn next(walk: &Walk<'_, L>, places: L::Vector, text: L::Vector) -> [L::Vector; 2] {
         let places = walk.lanes.add(places, walk.lanes.shr::<24>(text));
         [places, characters(walk, places)]
-    }
-
-    #[inline(always)]
-    fn pairs(walk: &Walk<'_, L>, _text: L::Vector, _more: L::Mask) -> L::Vector {
-        walk.lanes.splat(starts::NO_PAIR)
     }
 }
 

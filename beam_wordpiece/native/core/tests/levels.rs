@@ -11,6 +11,7 @@ use wordpiece::compile::{compile, compile_with_layout};
 use wordpiece::document::Document;
 use wordpiece::encoder::{EncodeOptions, Encoded, Part, Workspace, encode, encode_parts};
 use wordpiece::layout::Layout;
+use wordpiece::options::Vocabulary;
 use wordpiece::simd::{Level, portable::Portable};
 use wordpiece::word_table::key;
 
@@ -113,6 +114,11 @@ proptest! {
             encode(&automaton, texts, &options, &mut Workspace::default(), &mut out).unwrap();
             prop_assert_eq!(&out.ids, &expected, "{}", level.name());
         }
+        // The same where `r#` is `r`, and among words that are not ASCII.
+        let vocabulary = Vocabulary { options: options([false; 4], "", 100), ..vocabulary };
+        let other: Vec<String> = words.iter().map(|word| word.replacen('b', "é", 1)).collect();
+        let texts: Vec<&[u8]> = words.iter().chain(&other).map(String::as_bytes).collect();
+        all_levels_agree(&common::automaton(&vocabulary), &texts);
     }
 
     /// `pool` words, of which `often` in 16 draws take one of the first eight, so that repeated ones are frequent or rare, in the

@@ -156,3 +156,37 @@ fn keys_take_linear_time() {
     }
     assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Most places where an added token or a key may begin are none, by the byte behind them. With an added token of one
+    /// byte, which is nowhere in the text, every place is searched from.
+    #[test]
+    fn no_place_is_passed_over_where_a_token_or_a_key_begins(
+        contents in prop::collection::hash_set("[\\[\\]ab€é]{1,3}|\u{FFFD}a?|\\[U\\]|€", 0..4),
+        flags in any::<[u8; 4]>(),
+        pairs in prop::collection::vec((prop::collection::vec(character(), 1..4), prop::collection::vec(character(), 0..2)), 0..3),
+        pieces in prop::collection::vec("[\\[\\]abU€é ]{0,9}|[ab]{40,70}\\[?", 0..24),
+        (invalid, cuts) in (any::<bool>(), prop::collection::vec(any::<prop::sample::Index>(), 0..5)),
+    ) {
+        let (switches, rules) = ([false, false, true, false], rules_of(pairs));
+        // A token that takes white space wants no rules for it.
+        let mask = if rules.is_empty() { 7 } else { 1 };
+        let with_ids = contents.iter().zip(950..).zip(flags);
+        let added_tokens: Vec<AddedToken> =
+            with_ids.map(|((content, id), flags)| added(content, id, flags & mask)).collect();
+        prop_assume!(rules.iter().all(|(key, _)| !key.contains('\u{7F}')));
+        let some = with_rules(switches, &rules, &TOKENS, added_tokens.clone());
+        let all = with_rules(switches, &rules, &TOKENS, [added_tokens, vec![added("\u{7F}", 990, 0)]].concat());
+        let glue: &[u8] = if invalid { b"[\xE2\x82" } else { b"" };
+        let text: Vec<u8> = pieces.iter().flat_map(|piece| [piece.as_bytes(), glue].concat()).collect();
+        let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
+        ends.extend([0, text.len()]);
+        ends.sort_unstable();
+        let parts: Vec<&[u8]> = ends.windows(2).map(|pair| &text[pair[0]..pair[1]]).collect();
+        for level in Level::available() {
+            prop_assert_eq!(ids(&some, &parts, level), ids(&all, &parts, level), "{}", level.name());
+        }
+    }
+}
