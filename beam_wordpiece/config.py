@@ -30,7 +30,9 @@ _REQUIRED = ("input", "output", "tokenizer")
 
 @dataclass(frozen=True, kw_only=True)
 class FileSettings:
-    """How one file is turned into another; the fields are those of `SETTINGS`. Raises ConfigError for a wrong value."""
+    """How one file is turned into another. `python -m pipelines.tokenize_parquet --help` says what each field means, as
+    the flag of the same name. Raises ConfigError for a wrong value.
+    """
 
     text_column: str = "text"
     id_column: str | None = None

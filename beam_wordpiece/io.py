@@ -77,11 +77,15 @@ Report = Callable[[Counts, float], None]
 """Is told what was counted in a part of a file, and how many bytes of the input file the part stands for."""
 
 
+def _no_report(counts: Counts, size: float) -> None:
+    """Nobody asks."""
+
+
 # Which files ------------------------------------------------------------------------------------------------------
 
 
-def plan_tasks(patterns: Sequence[str], output: str, format: str = "auto") -> list[FileTask]:
-    """The files that the patterns match, each with the place of its output below the folder `output`, sorted.
+def plan_tasks(patterns: str | Sequence[str], output: str, format: str = "auto") -> list[FileTask]:
+    """The files that the patterns (or one) match, each with the place of its output below the folder `output`, sorted.
 
     An output has the path of its input from the fixed part of the pattern on: `in/*/x.parquet` to `out` makes
     `out/a/x.parquet` of `in/a/x.parquet`; after the name of a text file comes `.parquet`. `format` says what the inputs
@@ -93,7 +97,7 @@ def plan_tasks(patterns: Sequence[str], output: str, format: str = "auto") -> li
     """
     folder = _absolute(output)
     outputs: dict[str, str] = {}
-    full = [_absolute(pattern) for pattern in patterns]
+    full = [_absolute(pattern) for pattern in ([patterns] if isinstance(patterns, str) else patterns)]
     for pattern in full:
         base = _fixed_part(pattern)
         for path in _matches(pattern):
@@ -268,7 +272,9 @@ def _compile(source: str, options: Mapping[str, Any]) -> Automaton:
 # One file ---------------------------------------------------------------------------------------------------------
 
 
-def tokenize_file(task: FileTask, tokenizer: TextEncoder, settings: FileSettings, report: Report) -> FileResult:
+def tokenize_file(
+    task: FileTask, tokenizer: TextEncoder, settings: FileSettings, report: Report = _no_report
+) -> FileResult:
     """Read, tokenize and write one file; or find that it was done before.
 
     The output appears whole or not at all, and equal inputs, tokenizers and settings give equal bytes. Memory: a block

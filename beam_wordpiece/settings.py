@@ -166,7 +166,7 @@ OPTIONS = (
     Setting("unk_token", "text", "the token of a word that cannot be split"),
     Setting("continuing_subword_prefix", "text", "what marks a token inside a word, such as ##"),
     Setting("max_input_chars_per_word", "number", "longer words, in characters, are the unknown token"),
-    Setting("profile", "text", "whose behaviour is followed"),
+    Setting("profile", "text", "whose behaviour is followed: hf"),
     Setting(
         "pretokenize",
         "boolean",

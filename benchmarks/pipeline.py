@@ -18,6 +18,7 @@ Needs the package with Beam, nanotoken, and for --datasets HuggingFace's dataset
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import itertools
 import math
 import os
@@ -190,6 +191,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("flags", nargs="*", help="flags of the pipeline, after --")
     arguments = parser.parse_args()
+    for name in ["nanotoken", *["datasets"] * arguments.datasets]:
+        if importlib.util.find_spec(name) is None:
+            parser.error(f"{name} is not installed: pip install -e '.[bench]'")
     with tempfile.TemporaryDirectory() as folder:
         compare(Path(folder), arguments)
         if arguments.workers:

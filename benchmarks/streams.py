@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
-    parser.add_argument("--shared", type=Path, default=texts.ROOT.parent / "shared", help="where the corpora are")
+    parser.add_argument("--shared", type=Path, default=texts.shared_folder(), help="where the corpora are")
     parser.add_argument("--corpus", default="en_books")
     parser.add_argument("--vocabulary", default="bert-base-uncased")
     parser.add_argument("--megabytes", type=float, default=8.0)

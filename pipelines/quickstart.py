@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"\n{documents:,} documents, {tokens:,} tokens in {output}.")
     different = count_differences(table)
     if different is None:
-        print("With `pip install tokenizers` this would compare all ids with HuggingFace's.")
+        print(f"With `{sys.executable} -m pip install tokenizers` this would compare all ids with HuggingFace's.")
     else:
         print(f"Compared with HuggingFace tokenizers: {different:,} of {documents:,} documents have other ids.")
     return 1 if different else 0

@@ -51,6 +51,7 @@ def test_an_output_has_the_path_of_its_input_from_the_wildcard_on(
     assert sorted(plan_tasks([str(tmp_path / pattern)], str(tmp_path / "out"))) == sorted(wanted)
     monkeypatch.chdir(tmp_path)
     assert sorted(plan_tasks([pattern], "out")) == sorted(wanted)
+    assert sorted(plan_tasks(pattern, "out")) == sorted(wanted)
 
 
 @pytest.mark.parametrize(
