@@ -39,13 +39,7 @@ impl Pairs {
     fn new(units: &[Unit], root: u32) -> Pairs {
         let mut steps = Box::new([step(root, 0); PAIRS]);
         steps[END as usize] = step(NONE, 1);
-        for first in 1..ASCII {
-            let Some(node) = child(units, root, first) else { continue };
-            for second in 0..ASCII {
-                let grandchild = child(units, node, second).filter(|_| second != 0);
-                steps[place(first, second) as usize] = grandchild.map_or(step(node, 1), |unit| step(unit, 2));
-            }
-        }
+        each(units, root, |place, unit, characters| steps[place] = step(unit, characters));
         Pairs(steps)
     }
 
@@ -63,13 +57,10 @@ pub const BOTH: u32 = 1 << 31;
 pub struct LanePairs(Box<[u32; PAIRS]>);
 
 impl LanePairs {
-    fn new(pairs: &Pairs) -> LanePairs {
-        let mut units = Box::new([0; PAIRS]);
-        for (unit, &step) in units.iter_mut().zip(pairs.steps()) {
-            // The end of a word leads to no unit: the number is cut off and of no use.
-            *unit = step as u32 & !BOTH | if step >> 32 == 2 { BOTH } else { 0 };
-        }
-        LanePairs(units)
+    fn new(units: &[Unit], root: u32) -> LanePairs {
+        let mut led = Box::new([root; PAIRS]);
+        each(units, root, |place, unit, characters| led[place] = unit | if characters == 2 { BOTH } else { 0 });
+        LanePairs(led)
     }
 
     /// The number of each place, as bytes.
@@ -102,8 +93,19 @@ impl<'a> Tables<'a> {
     /// From `r#`, for lanes.
     #[inline(always)]
     pub fn lane_pairs(&self) -> &'a LanePairs {
-        let of_lanes = || LanePairs::new(&Pairs::new(self.units, self.parameters.suffix_root));
-        self.starts.in_lanes.get_or_init(of_lanes)
+        self.starts.in_lanes.get_or_init(|| LanePairs::new(self.units, self.parameters.suffix_root))
+    }
+}
+
+/// Give the place of each pair whose first character leads somewhere, the unit, and how many of the two lead to it.
+fn each(units: &[Unit], root: u32, mut give: impl FnMut(usize, u32, u32)) {
+    for first in 1..ASCII {
+        let Some(node) = child(units, root, first) else { continue };
+        for second in 0..ASCII {
+            let grandchild = child(units, node, second).filter(|_| second != 0);
+            let (unit, characters) = grandchild.map_or((node, 1), |unit| (unit, 2));
+            give(place(first, second) as usize, unit, characters);
+        }
     }
 }
 
@@ -139,10 +141,10 @@ mod tests {
         assert_eq!([lead('a', 'a'), lead('a', '\0')], [step(a, 1); 2]);
         assert_eq!([lead('b', 'a'), root.steps()[NO_PAIR as usize]], [step(ROOT_UNIT, 0); 2]);
         assert_eq!(root.steps()[END as usize], step(NONE, 1));
-        let LanePairs(lanes) = LanePairs::new(&root);
+        let LanePairs(lanes) = LanePairs::new(&units, ROOT_UNIT);
         let lead = |first: char, second: char| lanes[place(first as u32, second as u32) as usize];
         assert_eq!([lead('a', 'b'), lead('a', 'a'), lead('a', '\0')], [b | BOTH, a, a]);
         assert_eq!([lead('b', 'a'), lanes[NO_PAIR as usize]], [ROOT_UNIT; 2]);
-        assert_eq!(lanes[END as usize] & BOTH, 0);
+        assert_eq!(lanes[END as usize], ROOT_UNIT);
     }
 }
