@@ -173,7 +173,9 @@ def _files_line(counted: dict[str, int]) -> str:
 
 
 def summary(counted: dict[str, int], seconds: float) -> str:
-    """A few lines for people. `seconds`: from start to end, so that MB/s is what the user waited for."""
+    """A few lines for people. `seconds`: from start to end, so that MB/s is what the user waited for; of less than a
+    second no rate is given, as most of that is spent on what is done once.
+    """
     count = {name: f"{counted.get(name, 0):,}" for name in (*counted, *_SHOWN)}
     files = _files_line(counted)
     if not counted.get("documents"):
@@ -184,7 +186,8 @@ def summary(counted: dict[str, int], seconds: float) -> str:
         f"{files}\n"
         f"{count['documents']} documents ({count['nulls']} null, {count['invalid']} not UTF-8), "
         f"{count['tokens']} tokens ({unknown:.2f} % unknown)\n"
-        f"{megabytes:,.1f} MB of text in {seconds:,.1f} s: {megabytes / max(seconds, 1e-9):,.1f} MB/s"
+        f"{megabytes:,.1f} MB of text read, tokenized and written in {seconds:,.1f} s"
+        + (f": {megabytes / seconds:,.1f} MB/s" if seconds >= 1 else "")
     )
 
 
