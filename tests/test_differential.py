@@ -92,6 +92,8 @@ def test_every_code_point(hf: Tokenizer, tokenizer: bw.Tokenizer) -> None:
     assert_same_ids(hf, tokenizer, packed(CODE_POINTS, "a", "b"))
 
 
+# Two million texts with BEAM_WORDPIECE_FULL.
+@pytest.mark.timeout(900)
 def test_random_text(hf: Tokenizer, tokenizer: bw.Tokenizer, full: bool) -> None:
     assert_same_ids(hf, tokenizer, random_texts(seed=2, count=2_000_000 if full else 60_000))
 
