@@ -103,9 +103,9 @@ def measure(
 
 
 def unseen(shared: str, subject: dict[str, Any], rounds: int, batch: float = BATCH_MEGABYTES) -> dict[str, float]:
-    """MB/s of the project over one half of a set: `first`, after the other half, so that buffers are there and only the
+    """MB/s of the project over half of a set: `first`, after the other half, and `later`, the median of further passes.
 
-    text is new, and `later`, the median of further passes.
+    So buffers are there, and only the text is new.
     """
     chosen = Set(**subject)
     documents = chosen.documents(Path(shared))
