@@ -39,6 +39,22 @@ def test_short_texts_are_cut_at_spaces() -> None:
     assert all(140 <= len(line) < 150 for line in lines)
 
 
+@pytest.mark.parametrize("name", ["identifiers", "one word"])
+def test_half_of_a_set_is_new_when_it_is_measured(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def spy(path: Path) -> systems.System:
+        return systems.System("".join, lambda text: seen.append(text), lambda encoded, number: [], lambda text: None)
+
+    monkeypatch.setitem(systems.SYSTEMS, systems.PROJECT, spy)
+    subject = {"name": name, "vocabulary": "own", "megabytes": 0.05, "hostile": True}
+    assert set(speed.unseen(str(folder), subject, rounds=2)) == {"first", "later"}
+    other, *halves = seen
+    assert len(halves) == 3
+    assert set(halves) == {halves[0]} != {other}
+    assert len(other) + len(halves[0]) == len("".join(texts.hostile(name, 0.05)))
+
+
 def test_speed_is_measured_and_ids_are_compared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speed, "MOST_ROUNDS", 2)
 
