@@ -83,7 +83,7 @@ class Automaton:
         """The text of all tokens, in the order of their ids, and where each begins in it (uint32), with the end."""
 
     def token(self, id: int) -> str | None:
-        """The token (vocabulary or added) of an id."""
+        """The token (vocabulary or added, the latter normalized where it is looked for in normalized text) of an id."""
 
     def id(self, token: str) -> int | None:
         """The id of a token (added tokens first, then the vocabulary)."""

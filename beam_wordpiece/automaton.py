@@ -147,7 +147,11 @@ class Automaton:
         return self._details.vocab_size
 
     def token(self, id: int) -> str | None:
-        """The token of an id, or None where the id is no token's."""
+        """The token of an id, or None where the id is no token's.
+
+        An added token with `normalized` has its content in normalized form, as in `id_to_token` of tokenizers 0.23:
+        so it is called in `Encoding.tokens` and what is decoded, too. `added_tokens` has it as it was given.
+        """
         return self._core.token(id) if 0 <= id < 1 << 32 else None
 
     def id(self, token: str) -> int | None:

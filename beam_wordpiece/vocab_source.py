@@ -132,7 +132,8 @@ def _vocabulary_of(automaton: Automaton) -> Vocabulary:
 
 
 def _tokens(automaton: Automaton) -> Iterator[tuple[int, str]]:
-    """All tokens, in the order of their ids."""
-    named = ((number, automaton.token(number)) for number in itertools.count())
+    """All tokens, in the order of their ids, added ones as they were given."""
+    added = {token.id: token.content for token in automaton.added_tokens}
+    named = ((number, added.get(number) or automaton.token(number)) for number in itertools.count())
     found = ((number, token) for number, token in named if token is not None)
     return itertools.islice(found, automaton.vocab_size)

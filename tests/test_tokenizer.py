@@ -1,7 +1,6 @@
 """The tokenizer: text and every kind of Arrow array to ids, and ids to text, as HF does it."""
 
 import copy
-import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -323,56 +322,3 @@ def test_arrays_and_single_texts_agree(ours: bw.Tokenizer, texts: list[str | Non
     for array in (pa.array(texts, pa.string()), pa.array(texts, pa.string()).dictionary_encode()):
         rows = ours.encode_arrow(array).column("input_ids").to_pylist()
         assert rows == [None if text is None else ours.encode(text).ids for text in texts]
-
-
-@given(ids=st.lists(st.integers(0, len(small.VOCABULARY) + 5), max_size=12), skip=st.booleans())
-def test_decoding_is_hf_decoding(ours: bw.Tokenizer, small_hf: Tokenizer, ids: list[int], skip: bool) -> None:
-    assert ours.decode(ids, skip_special_tokens=skip) == small_hf.decode(ids, skip_special_tokens=skip)
-
-
-@pytest.mark.parametrize(
-    "decoder",
-    [
-        None,
-        {"type": "WordPiece", "prefix": "##", "cleanup": False},
-        {"type": "WordPiece", "prefix": "", "cleanup": True},
-        {"type": "WordPiece", "prefix": "a", "cleanup": True},
-    ],
-    ids=str,
-)
-def test_every_decoder_is_hf_decoder(tmp_path: Path, decoder: dict[str, Any] | None) -> None:
-    content = small.document()
-    content["decoder"] = decoder
-    names = ["do not", "n't", "'m", "'s", "'ve", "'re", "' ", "[x]", "a .", "##", "##a ? !"]
-    content["added_tokens"] += [small.added(name, len(small.VOCABULARY) + i) for i, name in enumerate(names)]
-    hf, tokenizer = oracle.load(tmp_path / "tokenizer.json", json.dumps(content))
-    size = hf.get_vocab_size()
-    for shift in range(size):
-        ids = [(shift + step * step) % size for step in range(12)]
-        assert tokenizer.decode(ids) == hf.decode(ids)
-
-
-def test_what_can_be_decoded(ours: bw.Tokenizer) -> None:
-    ids = ours.encode_arrow(pa.array(["unaffable cats"])).column("input_ids")
-    for form in (
-        ids.values,
-        ids[0],
-        pa.chunked_array([ids.values]),
-        ids.values.to_numpy(),
-        iter(ids.values.to_pylist()),
-    ):
-        assert ours.decode(form) == "unaffable cats"
-    assert ours.decode([1 << 40]) == ""
-    with pytest.raises(bw.InputError, match="-1 is not the id of a token"):
-        ours.decode([-1])
-    with pytest.raises(TypeError):
-        ours.decode(["a"])  # type: ignore[list-item]
-
-
-def test_the_cases_of_decoding(shared: Path) -> None:
-    lines = (shared / "cases" / "cases.jsonl").read_text(encoding="utf-8").splitlines()
-    cases = [case for case in map(json.loads, lines) if case["config"].get("task") == "decode"]
-    assert cases
-    for case in cases:
-        automaton = bw.Automaton.compile(shared / "vocabs" / case["config"]["vocab"])
-        assert [bw.Tokenizer(automaton).decode(ids) for ids in case["input"]] == case["expected"]

@@ -19,14 +19,16 @@ NO_LIMIT = 1 << 24
 class Part:
     """A word, a stretch of text that is not split into words, a text of a dictionary, or an added token.
 
-    `kind`: "word", "stretch", "text" or "added token". `string` is what is matched: the normalized text, or the content
-    of the added token. `start` and `end` say where it is in the text, in characters (code points).
+    `kind`: "word", "stretch", "text" or "added token". `string` is what is matched: the normalized text, or the added
+    token as `Automaton.token` calls it, whose id is `id`. `start` and `end` say where it is in the text, in characters
+    (code points).
     """
 
     kind: str
     string: str
     start: int
     end: int
+    id: int | None = None
 
 
 def split(vocabulary: Vocabulary, text: str) -> list[Part]:
@@ -58,9 +60,11 @@ def split(vocabulary: Vocabulary, text: str) -> list[Part]:
     parts = []
     for _, group in itertools.groupby(found, lambda token: token[0]):
         _, ids, tokens, offsets = zip(*group, strict=True)
-        kind = "added token" if ids[0] >= len(names) else "word" if options.pretokenize else "stretch"
         start, end = min(start for start, _ in offsets), max(end for _, end in offsets)
-        parts.append(Part(kind, "".join(tokens), start, end))
+        if ids[0] >= len(names):
+            parts.append(Part("added token", tokens[0], start, end, vocabulary.added_tokens[ids[0] - len(names)].id))
+        else:
+            parts.append(Part("word" if options.pretokenize else "stretch", "".join(tokens), start, end))
     return parts
 
 

@@ -50,7 +50,7 @@ class Subject:
     """
 
     tokens: Mapping[str, int | str]
-    added: Mapping[str, int]
+    added: frozenset[str]
     options: Options
     unknown: str
     split: Callable[[str], list[Part]]
@@ -61,7 +61,7 @@ class Subject:
     def of_vocabulary(cls, vocabulary: Vocabulary) -> Subject:
         return cls(
             tokens=vocabulary.tokens,
-            added={added.content: added.id for added in vocabulary.added_tokens},
+            added=frozenset(token.content for token in vocabulary.added_tokens),
             options=vocabulary.options,
             unknown=vocabulary.options.unknown,
             split=lambda text: split(vocabulary, text),
@@ -76,7 +76,7 @@ class Subject:
         ids: Any = dictionary.name_values(pa.array(range(len(dictionary)), pa.int32())).to_pylist()
         return cls(
             tokens=dict(zip(keys, ids, strict=True)),
-            added={},
+            added=frozenset(),
             options=Options(
                 lowercase=False,
                 clean_text=False,
@@ -125,7 +125,7 @@ class Subject:
 
     def is_matched(self, part: Part) -> bool:
         """Whether a part of a text is matched with the tokens: it is no added token, and not too long."""
-        return part.kind != "added token" and not self.is_too_long(part)
+        return part.id is None and not self.is_too_long(part)
 
     def is_too_long(self, part: Part) -> bool:
         """Whether it is a word of more characters than the limit, which holds where whole words can be unknown."""

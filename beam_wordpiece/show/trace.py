@@ -84,8 +84,8 @@ def trace(subject: Subject, text: str) -> list[Traced]:
     automaton = matcher(subject, strings if not subject.is_fewest else [])
     found = list[Traced]()
     for part in parts:
-        if part.kind == "added token":
-            found.append(Traced(part, (), (), (Found(part.string, subject.added[part.string]),)))
+        if part.id is not None:
+            found.append(Traced(part, (), (), (Found(part.string, part.id),)))
         elif subject.is_too_long(part):
             found.append(Traced(part, (), (), (subject.unk,)))
         elif subject.is_fewest:

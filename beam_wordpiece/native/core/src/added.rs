@@ -101,7 +101,7 @@ pub struct AddedTokens {
     pub raw: Pass,
     /// In the normalized text.
     pub normalized: Pass,
-    by_id: HashMap<u32, String>,
+    names: HashMap<u32, String>,
     by_content: HashMap<String, u32>,
 }
 
@@ -116,12 +116,16 @@ impl AddedTokens {
         let profile = Profile::from_code(parameters.profile).unwrap_or(Profile::Hf);
         let tables = Tables::of(profile);
         let (mut raw, mut normalized) = (Patterns::default(), Patterns::default());
+        let mut names = HashMap::new();
         for token in tokens {
-            let (pattern, has_marks) = if token.normalized {
-                normalize(code_points, &rules.apply(&token.content), parameters.split_hangul != 0)
-            } else {
-                (token.content.as_bytes().to_vec(), false)
+            // How a text that is the token looks where tokens are searched for, and whether it has marks that are sorted.
+            let seen = |text: &str| match token.normalized {
+                true => normalize(code_points, text, parameters.split_hangul != 0),
+                false => (text.as_bytes().to_vec(), false),
             };
+            names.insert(token.id, String::from_utf8_lossy(&seen(&token.content).0).into_owned());
+            let ruled = if token.normalized { rules.apply(&token.content) } else { token.content.clone() };
+            let (pattern, has_marks) = seen(&ruled);
             let patterns = if token.normalized { &mut normalized } else { &mut raw };
             patterns.has_marks |= has_marks;
             patterns.add(tables, pattern, token)?;
@@ -129,14 +133,15 @@ impl AddedTokens {
         Ok(AddedTokens {
             raw: Pass::new(tables, raw)?,
             normalized: Pass::new(tables, normalized)?,
-            by_id: tokens.iter().map(|token| (token.id, token.content.clone())).collect(),
+            names,
             by_content: tokens.iter().map(|token| (token.content.clone(), token.id)).collect(),
         })
     }
 
-    /// The content of the token with this id.
-    pub fn content(&self, id: u32) -> Option<&str> {
-        self.by_id.get(&id).map(String::as_str)
+    /// What the token with this id is called: its content, normalized where it is looked for in normalized text. So it is
+    /// in HF since its version 0.23.
+    pub fn name(&self, id: u32) -> Option<&str> {
+        self.names.get(&id).map(String::as_str)
     }
 
     /// The id of the token with this content.

@@ -238,9 +238,9 @@ impl Automaton {
         self.parts().added_tokens().expect("checked when the automaton was opened")
     }
 
-    /// The token of an id, an added one first.
+    /// The token of an id, an added one first, see [`AddedTokens::name`].
     pub fn token(&self, id: u32) -> Option<&str> {
-        self.added.content(id).or_else(|| self.tokens().token(id))
+        self.added.name(id).or_else(|| self.tokens().token(id))
     }
 
     /// The id of a token, of an added one first.
