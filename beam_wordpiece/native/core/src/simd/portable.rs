@@ -180,11 +180,16 @@ impl Simd for Portable {
 
     #[inline(always)]
     fn positions(self, mask: Mask, base: u32, out: &mut [u32; 64]) {
-        let (mut rest, mut n) = (mask, 0);
-        while rest != 0 {
-            out[n % 64] = base + rest.trailing_zeros();
-            rest &= rest - 1;
-            n += 1;
+        // Eight at a time, whether there are as many or not: how many there are is no branch then, or one that is predicted.
+        let mut rest = mask;
+        for eight in out.as_chunks_mut::<8>().0 {
+            for place in eight {
+                *place = base + rest.trailing_zeros();
+                rest &= rest.wrapping_sub(1);
+            }
+            if rest == 0 {
+                break;
+            }
         }
     }
 }
