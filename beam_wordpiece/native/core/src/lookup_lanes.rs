@@ -2,14 +2,16 @@
 
 use crate::automaton::Tables;
 use crate::chunk::{Chunk, TOKEN_MARK};
-use crate::lookup::{GROUP, LONG_LENGTHS, Lookup, begins_unknown, put};
+use crate::lookup::{GROUP, Lookup, begins_unknown, put};
 use crate::several::{NOT_FOUND, SEVERAL};
 use crate::simd::Mask;
-use crate::simd::lanes::{Lanes, MOST_LANES, NUMBERS, place};
+use crate::simd::lanes::{Lanes, MOST_LANES, place};
 use crate::word_table::{LaneHash, WordTable, key_bytes};
 
 /// Words that are hashed before the first of them is compared, so that their loads from the table overlap.
 const BATCH: usize = 128;
+/// The same in groups.
+const GROUPS: usize = BATCH / GROUP;
 /// Missed words of a group from which on it is worth looking for unknown ones.
 const MANY: u32 = 16;
 
@@ -35,11 +37,11 @@ fn look_up_short<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, fou
     let mut long = 0;
     for first in (0..words).step_by(BATCH) {
         let count = BATCH.min(words - first);
-        batch.hash(lanes, &hash, bytes, [&starts[first..], &ends[first..]], count);
-        long += list_long(lanes, [&starts[first..], &ends[first..]], first, count, &mut found.long[long..]);
+        let too_long = batch.hash(lanes, &hash, bytes, [&starts[first..], &ends[first..]], count);
+        long += list_long(chunk, first, too_long, &mut found.long[long..]);
         batch.displace(lanes, &hash, &table, count);
         let values = &mut found.ids[first..];
-        for (group, missed) in found.missed[first / GROUP..].iter_mut().take(BATCH / GROUP).enumerate() {
+        for (group, missed) in found.missed[first / GROUP..].iter_mut().take(GROUPS).enumerate() {
             *missed = 0;
             for i in (GROUP * group..count.min(GROUP * (group + 1))).step_by(L::COUNT) {
                 let (value, no_id) = batch.probe(lanes, &table, i);
@@ -55,20 +57,17 @@ fn look_up_short<L: Lanes>(lanes: L, tables: &Tables<'_>, chunk: &mut Chunk, fou
     long
 }
 
-/// List those of `count` words that fit the second table and not the first, by their numbers, the first of which is
-/// `first`; gives how many they are. Padding behind the last word is none of them: it ends where the buffer begins.
+/// List those words that fit the second table, of some that do not fit the first: bit `i % 64` of element `i / 64` for
+/// number `first + i`. Gives how many they are.
 #[inline(always)]
-fn list_long<L: Lanes>(lanes: L, [starts, ends]: [&[u32]; 2], first: usize, count: usize, list: &mut [u32]) -> usize {
-    let (shortest, lengths) = (lanes.splat(key_bytes(2) as u32 + 1), lanes.splat(LONG_LENGTHS as u32));
+fn list_long(chunk: &Chunk, first: usize, too_long: [Mask; GROUPS], list: &mut [u32]) -> usize {
     let mut long = 0;
-    for i in (0..count).step_by(L::COUNT) {
-        let length = lanes.sub(lanes.load(&ends[i..]), lanes.load(&starts[i..]));
-        let is_long = lanes.greater(lengths, lanes.min(lanes.sub(length, shortest), lengths));
-        let bits = lanes.bits(is_long);
-        if bits != 0 {
-            let numbers = lanes.add(lanes.load(&NUMBERS), lanes.splat((first + i) as u32));
-            lanes.compress(numbers, bits, &mut list[long..]);
-            long += bits.count_ones() as usize;
+    for (group, mut bits) in too_long.into_iter().enumerate() {
+        while bits != 0 {
+            let word = first + GROUP * group + bits.trailing_zeros() as usize;
+            list[long] = word as u32;
+            long += usize::from((chunk.ends[word] - chunk.starts[word]) as usize <= key_bytes(4));
+            bits &= bits - 1;
         }
     }
     long
@@ -181,7 +180,8 @@ impl<const H: usize> Batch<H> {
         Batch { keys: [[0; 4 * BATCH]; H], hashes: none, places: none }
     }
 
-    /// Hash the first `count` words with these starts and ends; there is a whole vector of them at the end.
+    /// Hash the first `count` words with these starts and ends; there is a whole vector of them at the end. Gives those that
+    /// are too long for a key, as bits.
     #[inline(always)]
     fn hash<L: Lanes>(
         &mut self,
@@ -190,10 +190,12 @@ impl<const H: usize> Batch<H> {
         bytes: &[u8],
         [starts, ends]: [&[u32]; 2],
         count: usize,
-    ) {
+    ) -> [Mask; GROUPS] {
+        let mut longer = [0; GROUPS];
         for i in (0..count).step_by(L::COUNT) {
             let length = lanes.sub(lanes.load(&ends[i..]), lanes.load(&starts[i..]));
             let too_long = lanes.greater(length, lanes.splat(Self::LONGEST));
+            longer[i / GROUP] |= u64::from(lanes.bits(too_long)) << (i % GROUP);
             // A longer word gets the empty key, which is in no table.
             let mut length = lanes.select(too_long, length, lanes.splat(0));
             let mut key = [[lanes.splat(0); 4]; H];
@@ -211,6 +213,7 @@ impl<const H: usize> Batch<H> {
             lanes.store(hashes, &mut self.hashes[i..]);
             lanes.store(hash.buckets_of(lanes, hashes), &mut self.places[i..]);
         }
+        longer
     }
 
     /// Find the slots of the first `count` words.

@@ -3,19 +3,20 @@
 use crate::lookup::Lookup;
 use crate::pieces::Pieces;
 use crate::rows::Encoded;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// Ids that are copied at once, whether there are as many or not.
 const BLOCK: usize = 16;
-/// Blocks that are copied of found words at least: so many often stand side by side, unless many words are missed.
-const FOUND: usize = 3;
-const FOUND_FEW: usize = 1;
+/// Ids that are copied of found words at least: so many often stand side by side, unless many words are missed.
+const FOUND: usize = 3 * BLOCK;
+const FOUND_FEW: usize = BLOCK;
 /// Words for each of the missed ones up to which these are many.
 const MANY_MISSED: usize = 12;
-/// Blocks that are copied of the pieces of a word.
-const PIECES: usize = 1;
+/// Ids that are copied of the pieces of a word at least.
+const PIECES: usize = BLOCK;
 /// Ids that may be copied though there are none: behind every source and every output is room for so many.
-pub const MARGIN: usize = FOUND * BLOCK;
+pub const MARGIN: usize = FOUND;
 
 /// Append the ids of these words. `text_ends` has the number of words before the end of each text.
 #[inline(always)]
@@ -31,9 +32,9 @@ pub fn merge(lookup: &Lookup, words: Range<usize>, pieces: &Pieces, unk_id: u32,
     out.unknowns += unknowns as usize;
 }
 
-/// Append the ids, in turn those of a run of found words, `BLOCKS` blocks at least, and those of a missed one.
+/// Append the ids, in turn those of a run of found words, of which `LEAST` are copied at least, and those of a missed one.
 #[inline(always)]
-fn merge_runs<const BLOCKS: usize>(
+fn merge_runs<const LEAST: usize>(
     lookup: &Lookup,
     words: Range<usize>,
     pieces: &Pieces,
@@ -43,46 +44,60 @@ fn merge_runs<const BLOCKS: usize>(
     let counts = pieces.firsts.iter().zip(&pieces.ends).map(|(first, end)| (end - first) as usize);
     let most = words.len() + counts.sum::<usize>();
     out.ids.reserve(most + MARGIN);
+    let before = out.ids.len();
+    let mut behind = Behind { room: out.ids.spare_capacity_mut(), count: 0 };
     let mut text_ends = text_ends.iter().copied();
     let mut text_end = text_ends.next();
     let mut word = words.start;
-    for (number, &miss) in pieces.words.iter().enumerate() {
+    for ((&miss, &first), &end) in pieces.words.iter().zip(&pieces.firsts).zip(&pieces.ends) {
         // A text that ends after word `miss` ends after its pieces.
         while let Some(at) = text_end
             && at <= miss
         {
-            out.ends.push((out.ids.len() + at as usize - word) as u64);
+            out.ends.push((before + behind.count + at as usize - word) as u64);
             text_end = text_ends.next();
         }
-        append::<BLOCKS>(&mut out.ids, &lookup.ids[word..], miss as usize - word);
-        let (first, end) = (pieces.firsts[number] as usize, pieces.ends[number] as usize);
-        append::<PIECES>(&mut out.ids, &pieces.ids[first..], end - first);
+        behind.append::<LEAST>(&lookup.ids, word, miss as usize - word);
+        behind.append::<PIECES>(&pieces.ids, first as usize, (end - first) as usize);
         word = miss as usize + 1;
     }
     for at in text_end.into_iter().chain(text_ends) {
-        out.ends.push((out.ids.len() + at as usize - word) as u64);
+        out.ends.push((before + behind.count + at as usize - word) as u64);
     }
-    append::<BLOCKS>(&mut out.ids, &lookup.ids[word..], words.end - word);
+    behind.append::<LEAST>(&lookup.ids, word, words.end - word);
+    let count = behind.count;
+    // SAFETY: so many ids have been written behind the others.
+    unsafe { out.ids.set_len(before + count) };
 }
 
-/// Append the first `count` ids of a source, in whole blocks, `BLOCKS` at least. Both sides have room for [`MARGIN`] more
-/// than that.
-#[inline(always)]
-fn append<const BLOCKS: usize>(ids: &mut Vec<u32>, source: &[u32], count: usize) {
-    const { assert!(BLOCKS * BLOCK <= MARGIN && BLOCK <= MARGIN) };
-    let most = count + MARGIN;
-    assert!(source.len() >= most && ids.capacity() - ids.len() >= most, "there is room for whole blocks");
-    let (from, to) = (source.as_ptr(), ids.spare_capacity_mut().as_mut_ptr());
-    let copy_block = |at: usize| {
-        // SAFETY: `at + BLOCK` is at most `most`: so much can be read from the source, and written behind the ids. They
-        // do not overlap, as one is borrowed for writing.
-        unsafe {
-            to.add(at).cast::<[u32; BLOCK]>().write_unaligned(from.add(at).cast::<[u32; BLOCK]>().read_unaligned())
+/// The room behind the ids, of which the first `count` places are written.
+struct Behind<'a> {
+    room: &'a mut [MaybeUninit<u32>],
+    count: usize,
+}
+
+impl Behind<'_> {
+    /// Append `count` ids of a source from `first` on, in whole blocks. `LEAST` are copied at least: most often that is
+    /// enough, and a loop that ends after one block or two would often be mispredicted. Both sides have room for
+    /// [`MARGIN`] more than `count`.
+    #[inline(always)]
+    fn append<const LEAST: usize>(&mut self, source: &[u32], first: usize, count: usize) {
+        const { assert!(LEAST <= MARGIN && BLOCK <= MARGIN) };
+        copy::<LEAST>(source, first, self.room, self.count);
+        let mut at = LEAST;
+        while at < count {
+            copy::<BLOCK>(source, first + at, self.room, self.count + at);
+            at += BLOCK;
         }
-    };
-    // Most often that is enough, and a loop that ends after one block or two would often be mispredicted.
-    (0..BLOCKS * BLOCK).step_by(BLOCK).for_each(copy_block);
-    (BLOCKS * BLOCK..count).step_by(BLOCK).for_each(copy_block);
-    // SAFETY: the capacity is greater, and the first `count` ids behind the old ones were just written.
-    unsafe { ids.set_len(ids.len() + count) };
+        self.count += count;
+    }
+}
+
+/// Copy `N` ids from one place to another.
+#[inline(always)]
+fn copy<const N: usize>(source: &[u32], from: usize, room: &mut [MaybeUninit<u32>], to: usize) {
+    let ids: &[u32; N] = source[from..from + N].try_into().expect("the range has this length");
+    let room: &mut [MaybeUninit<u32>; N] = (&mut room[to..to + N]).try_into().expect("the range has this length");
+    // SAFETY: both have room for `N` numbers, and do not overlap, as one is borrowed for writing.
+    unsafe { room.as_mut_ptr().cast::<[u32; N]>().write_unaligned(*ids) };
 }

@@ -56,9 +56,13 @@ impl<L: Lanes> Words<L> {
         let there = L::COUNT.min(pieces.words.len() - first);
         // Lanes without a word have a value that is not that of a missed word, and so are not ordinary.
         let (mut starts, mut ends, mut values) = ([0; MOST_LANES], [0; MOST_LANES], [0; MOST_LANES]);
+        // Of one length, so that there is one check for all of them.
+        let words = chunk.words();
+        let (all_starts, all_ends) = (&chunk.starts[..words], &chunk.ends[..words]);
+        let all_values = &missed.values[..words];
         for (lane, &word) in pieces.words[first..first + there].iter().enumerate() {
             let word = word as usize;
-            (starts[lane], ends[lane], values[lane]) = (chunk.starts[word], chunk.ends[word], missed.values[word]);
+            (starts[lane], ends[lane], values[lane]) = (all_starts[word], all_ends[word], all_values[word]);
         }
         let values = lanes.load(&values);
         let numbers = lanes.add(lanes.load(&NUMBERS), lanes.splat(first as u32));
