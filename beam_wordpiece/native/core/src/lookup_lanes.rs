@@ -227,10 +227,13 @@ impl<const H: usize> Batch<H> {
     ) {
         assert!(hash.buckets <= table.displacements.len(), "the hash is that of the table");
         // One by one, which is as fast as the gather of AVX-512 and faster than loads and inserts.
-        for i in 0..count.min(BATCH) {
-            let bucket = place(&self.places, i);
-            // SAFETY: [`LaneHash::buckets_of`] gave a number below that of the buckets, and no fewer displacements are there.
-            self.places[i] = u32::from(unsafe { *table.displacements.get_unchecked(bucket) });
+        for eight in self.places.as_chunks_mut::<8>().0.iter_mut().take(count.div_ceil(8)) {
+            for lane in 0..8 {
+                let bucket = place(eight, lane);
+                // SAFETY: [`LaneHash::buckets_of`] gave numbers below that of the buckets, for whole vectors, which have
+                // eight words at least; no fewer displacements are there.
+                eight[lane] = u32::from(unsafe { *table.displacements.get_unchecked(bucket) });
+            }
         }
         for i in (0..count).step_by(L::COUNT) {
             let slots = hash.slots(lanes, lanes.load(&self.hashes[i..]), lanes.load(&self.places[i..]));

@@ -188,10 +188,11 @@ impl Pieces {
         list(simd, missed, &mut self.words);
         self.words.truncate(count);
         // One stretch after the other, so that they stay in the nearest cache until they are merged.
+        let (starts, ends) = (&chunk.starts[..chunk.words()], &chunk.ends[..chunk.words()]);
         let mut first = 0;
         for (&word, place) in self.words.iter().zip(&mut self.firsts) {
             *place = first;
-            first += chunk.ends[word as usize] - chunk.starts[word as usize] + 1;
+            first += ends[word as usize] - starts[word as usize] + 1;
         }
         self.ends.copy_from_slice(&self.firsts);
         let mut missed = Missed::new(tables, chunk, values, limit, flags);

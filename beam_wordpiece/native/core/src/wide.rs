@@ -23,11 +23,15 @@ pub fn wide_block<S: Simd>(
         return 0;
     };
     let mut wide = WideBlock::new(simd, tables, rest, block, &shape);
-    wide.two_bytes(&shape);
+    if shape.two != 0 {
+        wide.two_bytes(&shape);
+    }
     if shape.three != 0 {
         wide.three_bytes(&shape);
     }
-    wide.settle();
+    if shape.two != 0 || wide.mixed {
+        wide.settle();
+    }
     wide.four_bytes(&shape);
     let masks = wide.masks(&shape);
     // What blocks cannot do is done between the parts of this one.
