@@ -84,14 +84,14 @@ impl Group {
     /// Load the keys of words; gives those that fit the second table and not the first, as bits.
     #[inline(always)]
     fn load(&mut self, bytes: &[u8], starts: &[u32], ends: &[u32]) -> u64 {
-        let mut long = 0;
-        for (i, ((&start, &end), key)) in starts.iter().zip(ends).zip(&mut self.keys).enumerate() {
+        let mut long = Bits::default();
+        for ((&start, &end), key) in starts.iter().zip(ends).zip(&mut self.keys) {
             let length = end.wrapping_sub(start) as usize;
             // A longer word gets the empty key, which is in no table.
             *key = first_16(bytes, start as usize, if length > key_bytes(2) { 0 } else { length });
-            long |= u64::from(length.wrapping_sub(key_bytes(2) + 1) < LONG_LENGTHS) << i;
+            long.push(length.wrapping_sub(key_bytes(2) + 1) < LONG_LENGTHS);
         }
-        long
+        long.in_order(starts.len())
     }
 
     /// Find the slots of the first `count` words.
@@ -105,12 +105,30 @@ impl Group {
     /// Put the values of words into `ids`; gives those that are no ids, as bits.
     #[inline(always)]
     fn compare(&self, words: &WordTable<'_, 2>, ids: &mut [u32]) -> u64 {
-        let mut missed = 0;
-        for (i, ((key, &slot), id)) in self.keys.iter().zip(&self.slots).zip(ids).enumerate() {
+        let (mut missed, count) = (Bits::default(), ids.len());
+        for ((key, &slot), id) in self.keys.iter().zip(&self.slots).zip(ids) {
             *id = words.value_at(slot as usize, key);
-            missed |= u64::from(*id & SEVERAL != 0) << i;
+            missed.push(*id & SEVERAL != 0);
         }
-        missed
+        missed.in_order(count)
+    }
+}
+
+/// Truths of the words of a group, the last one in the lowest bit: a shift by one is less work than one by the number of
+/// each word.
+#[derive(Default)]
+struct Bits(u64);
+
+impl Bits {
+    #[inline(always)]
+    fn push(&mut self, bit: bool) {
+        self.0 = self.0 << 1 | u64::from(bit);
+    }
+
+    /// Bit `i` for the one that was pushed after `i` others, of `count` that were: one at least.
+    #[inline(always)]
+    fn in_order(self, count: usize) -> u64 {
+        self.0.reverse_bits() >> (GROUP - count)
     }
 }
 

@@ -65,7 +65,12 @@ impl<'a, const W: usize> WordTable<'a, W> {
     pub fn slot(&self, key: &[u64; W]) -> usize {
         let hash = self.shape.hash(key);
         let displacement = self.displacements[self.shape.bucket(hash)];
-        self.shape.place(hash, displacement) & (self.slots.len() - 1)
+        // [`Shape::place`] by products with the number of slots: a shift by a number in a variable is more work where the
+        // processor has no instruction for it.
+        let slots = self.slots.len() as u64;
+        let place = ((u64::from(hash) * slots) >> 32) ^ (u64::from(displacement) * (slots >> 8));
+        debug_assert_eq!(place as usize, self.shape.place(hash, displacement));
+        place as usize
     }
 
     /// The value of a key.
