@@ -82,7 +82,7 @@ def test_the_unknown_token_written_in_the_text_is_a_token_of_several_characters(
 def test_the_template_goes_around_and_added_tokens_begin_another_stretch(load: Load) -> None:
     added = [{"content": "<x>"}, {"content": "Y", "normalized": True}]
     tokenizer = load([*SPECIAL_TOKENS, "a", "##a", "##b"], added_tokens=added, template=True)
-    assert tokenizer.encode("aa<x>aYab").tokens == ["[CLS]", "a", "##a", "<x>", "a", "Y", "a", "##b", "[SEP]"]
+    assert tokenizer.encode("aa<x>aYab").tokens == ["[CLS]", "a", "##a", "<x>", "a", "y", "a", "##b", "[SEP]"]
     assert tokenizer.encode("<x><x>").tokens == ["[CLS]", "<x>", "<x>", "[SEP]"]
 
 

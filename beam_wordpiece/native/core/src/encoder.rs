@@ -100,7 +100,19 @@ pub fn encode_with_offsets(
 /// `document` is of no use after an error: keep a copy where one may come. [`Document::check`] tells the place in it.
 pub fn encode_parts<'t>(
     automaton: &Automaton,
-    parts: impl Iterator<Item = Part<'t>>,
+    mut parts: impl Iterator<Item = Part<'t>>,
+    options: &EncodeOptions,
+    document: &mut Document,
+    workspace: &mut Workspace,
+    out: &mut Encoded,
+) -> Result<(), Error> {
+    encode_rows(automaton, &mut parts, options, document, workspace, out)
+}
+
+/// The same, compiled once and not for each kind of iterator: all of the kernel is in it.
+fn encode_rows<'t>(
+    automaton: &Automaton,
+    parts: &mut dyn Iterator<Item = Part<'t>>,
     options: &EncodeOptions,
     document: &mut Document,
     workspace: &mut Workspace,
@@ -133,7 +145,7 @@ impl Job<'_> {
     fn run<'t, S: Simd>(
         &self,
         simd: S,
-        parts: impl Iterator<Item = Part<'t>>,
+        parts: &mut dyn Iterator<Item = Part<'t>>,
         document: &mut Document,
         workspace: &mut Workspace,
         out: &mut Encoded,
