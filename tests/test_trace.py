@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers.normalizers import BertNormalizer
 
@@ -26,6 +26,9 @@ from tests.test_dictionary import WAYS, problems
 from tests.test_dictionary_splits import SPLITS
 from tests.test_property import added_tokens_without_meaning
 from tests.test_rules import problems as rules_problems
+
+# Steps are shown, and not taken by the kernel: it has tests of its own, and these are slow.
+FEWER = settings(max_examples=2 * settings.default.max_examples // 5)
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +65,7 @@ def connected(steps: tuple[Step, ...]) -> bool:
     return all(before.to == after.node for before, after in itertools.pairwise(steps))
 
 
+@FEWER
 @given(problem=text_problems())
 def test_a_trace_has_the_tokens_of_the_kernel(file: Path, problem: TextProblem) -> None:
     if added_tokens_without_meaning(problem.options):
@@ -73,6 +77,7 @@ def test_a_trace_has_the_tokens_of_the_kernel(file: Path, problem: TextProblem) 
         traced(tokenizer, subject, text)
 
 
+@FEWER
 @given(problem=text_problems())
 def test_a_trace_of_text_that_is_not_split(file: Path, problem: TextProblem) -> None:
     added = [{**token, "lstrip": False, "rstrip": False} for token in problem.options["added_tokens"]]
@@ -87,6 +92,7 @@ def test_a_trace_of_text_that_is_not_split(file: Path, problem: TextProblem) -> 
         traced(bw.Tokenizer(automaton, add_special_tokens=False), subject, text)
 
 
+@FEWER
 @given(problem=word_problems())
 def test_a_trace_of_words_that_are_hard(file: Path, problem: WordProblem) -> None:
     vocabulary = list(dict.fromkeys(["[UNK]", *problem.vocabulary]))
@@ -126,6 +132,7 @@ def code_points(full: bool) -> Iterator[str]:
         yield " ".join(chosen[start : start + 1000])
 
 
+@FEWER
 @given(problem=word_problems(), places=texts_with_spaces, data=st.data())
 def test_a_trace_of_every_way_to_split(
     file: Path, problem: WordProblem, places: list[int], data: st.DataObject
@@ -151,6 +158,7 @@ def test_a_trace_of_every_way_to_split(
         assert not taken or ends[-1] == len(part.part.string)
 
 
+@FEWER
 @given(problem=rules_problems())
 def test_a_trace_behind_transformation_rules(file: Path, problem: tuple[TextProblem, dict[str, str]]) -> None:
     file.write_text(tokenizer_json(**problem[0].options), encoding="utf-8")
@@ -164,6 +172,7 @@ def test_a_trace_behind_transformation_rules(file: Path, problem: tuple[TextProb
         traced(bw.Tokenizer(automaton, add_special_tokens=False), subject, text)
 
 
+@FEWER
 @given(problem=problems(), unknown=st.sampled_from(WAYS), split=st.sampled_from([{}, *(way for way, _ in SPLITS)]))
 def test_a_trace_of_a_dictionary(problem: tuple[list[str], list[str]], unknown: str, split: dict[str, Any]) -> None:
     entries, texts = problem
@@ -173,6 +182,7 @@ def test_a_trace_of_a_dictionary(problem: tuple[list[str], list[str]], unknown: 
         traced(dictionary, subject, text)
 
 
+@FEWER
 @given(problem=word_problems(), other=st.text("ab#é語", max_size=12), backward=st.booleans(), stretch=st.booleans())
 def test_the_part_for_a_text_is_that_of_the_whole(
     problem: WordProblem, other: str, backward: bool, stretch: bool
