@@ -79,6 +79,24 @@ def documents() -> list[str]:
     ]
 
 
+@pytest.fixture(scope="session")
+def small_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer.json of a few dozen tokens, with special tokens and BERT's template."""
+    return small.write(tmp_path_factory.mktemp("small") / "tokenizer.json", small.document())
+
+
+@pytest.fixture(scope="session")
+def small_hf(small_source: Path) -> Tokenizer:
+    """HF's tokenizer of that file."""
+    return oracle.hf_tokenizer(small_source)
+
+
+@pytest.fixture(scope="session")
+def ours(small_source: Path) -> bw.Tokenizer:
+    """Ours of the same file."""
+    return bw.Tokenizer(bw.Automaton.compile(small_source))
+
+
 @pytest.fixture
 def paper(tmp_path: Path) -> Path:
     """The vocabulary of the paper's example, with the unknown token first."""

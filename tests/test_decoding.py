@@ -16,21 +16,6 @@ from tests import oracle, small
 from tests.strategies import TextProblem, text_problems
 
 
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("small") / "tokenizer.json", small.document())
-
-
-@pytest.fixture(scope="module")
-def small_hf(source: Path) -> Tokenizer:
-    return oracle.hf_tokenizer(source)
-
-
-@pytest.fixture(scope="module")
-def ours(source: Path) -> bw.Tokenizer:
-    return bw.Tokenizer(bw.Automaton.compile(source))
-
-
 @given(ids=st.lists(st.integers(0, len(small.VOCABULARY) + 5), max_size=12), skip=st.booleans())
 def test_decoding_is_hf_decoding(ours: bw.Tokenizer, small_hf: Tokenizer, ids: list[int], skip: bool) -> None:
     assert ours.decode(ids, skip_special_tokens=skip) == small_hf.decode(ids, skip_special_tokens=skip)

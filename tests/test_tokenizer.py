@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,24 +12,9 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 import beam_wordpiece as bw
-from tests import oracle, small
+from tests import small
 
 LIST = pa.list_(pa.int32())
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("small") / "tokenizer.json", small.document())
-
-
-@pytest.fixture(scope="module")
-def small_hf(source: Path) -> Tokenizer:
-    return oracle.hf_tokenizer(source)
-
-
-@pytest.fixture(scope="module")
-def ours(source: Path) -> bw.Tokenizer:
-    return bw.Tokenizer(bw.Automaton.compile(source))
 
 
 @pytest.fixture(scope="module")
@@ -279,10 +263,6 @@ def test_dictionary_indices_out_of_range_are_an_error(ours: bw.Tokenizer) -> Non
         array = pa.DictionaryArray.from_arrays(pa.array([0, index]), pa.array(["a"]), safe=False)
         with pytest.raises(bw.InputError, match="malformed"):
             ours.encode_arrow(array)
-
-
-def ours_ids(source: Path, text: str) -> list[int]:
-    return bw.Tokenizer(bw.Automaton.compile(source)).encode(text).ids
 
 
 def test_dictionary_rows_that_overflow_become_large(ours: bw.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,9 +123,12 @@ impl AddedTokens {
                 true => normalize(code_points, text, parameters.split_hangul != 0),
                 false => (text.as_bytes().to_vec(), false),
             };
-            names.insert(token.id, String::from_utf8_lossy(&seen(&token.content).0).into_owned());
-            let ruled = if token.normalized { rules.apply(&token.content) } else { token.content.clone() };
-            let (pattern, has_marks) = seen(&ruled);
+            let (mut pattern, mut has_marks) = seen(&token.content);
+            names.insert(token.id, String::from_utf8_lossy(&pattern).into_owned());
+            let ruled = rules.apply(&token.content);
+            if token.normalized && ruled != token.content {
+                (pattern, has_marks) = seen(&ruled);
+            }
             let patterns = if token.normalized { &mut normalized } else { &mut raw };
             patterns.has_marks |= has_marks;
             patterns.add(tables, pattern, token)?;
